@@ -875,6 +875,7 @@ number-accept-queue = accept queue
 number-accept-queue-most = longest accept queue
 number-accept-queue-limit = accept queue limit
 number-host-listen-overflows = connections turned away
+number-turned-away = their part of the requests, or of their time
 number-lock-waiters = processes waiting for a lock
 number-generator-share = CPU use of the generator
 number-unwatched = time between readings too far apart

@@ -722,6 +722,7 @@ number-accept-queue = accept 待ち
 number-accept-queue-most = 最長の accept 待ち
 number-accept-queue-limit = accept 待ちの上限
 number-host-listen-overflows = 受け付けられなかった接続
+number-turned-away = リクエスト、またはその時間に占める割合
 number-lock-waiters = ロック待ちのプロセス数
 number-generator-share = 負荷生成側の CPU 使用率
 number-unwatched = 計測が途切れていた時間の割合

@@ -6,6 +6,8 @@ mod tool;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use testkit::skip::{not_here, skipped};
 use tool::{Finished, Tool, open_plans, remains};
 
@@ -45,33 +47,48 @@ fn absent(text: &str, complaint: &str) -> Option<fn(&str)> {
     (in_place || small).then_some(not_here)
 }
 
+/// Of every scale.
+fn check_is_taken(tool: &Tool, folder: &Path, plan: &Path) {
+    let text = std::fs::read_to_string(plan).unwrap();
+    for scale in scales(&text) {
+        let mut args = vec!["run", plan.to_str().unwrap(), "--dry-run", "--seed", "1"];
+        args.extend(scale.into_iter().flat_map(|scale| ["--scale", scale]));
+        if text.contains("\nswap = ") {
+            args.extend(["--make-swap", "4G"]);
+        }
+        let ran = tool.run(&args);
+        let name = plan.strip_prefix(folder).unwrap().display();
+        if ran.code == 0 {
+            assert!(ran.out.contains("block 1: "), "{name} {scale:?}: {ran:?}");
+            continue;
+        }
+        assert_eq!(ran.err.lines().count(), 1, "{name} {scale:?}: {ran:?}");
+        match absent(&text, &ran.err) {
+            Some(say) => say(&format!("{name}: {}", ran.err.trim_end())),
+            None => panic!("{name} {scale:?}: {ran:?}"),
+        }
+    }
+}
+
 #[test]
 fn every_shipped_plan_is_taken() {
     let tool = Tool::new();
     let folder = open_plans(&tool);
     let plans = plans_in(&folder);
     assert!(plans.len() >= 10, "{plans:?}");
-    for plan in &plans {
-        let text = std::fs::read_to_string(plan).unwrap();
-        for scale in scales(&text) {
-            let mut args = vec!["run", plan.to_str().unwrap(), "--dry-run", "--seed", "1"];
-            args.extend(scale.into_iter().flat_map(|scale| ["--scale", scale]));
-            if text.contains("\nswap = ") {
-                args.extend(["--make-swap", "4G"]);
-            }
-            let ran = tool.run(&args);
-            let name = plan.strip_prefix(&folder).unwrap().display();
-            if ran.code == 0 {
-                assert!(ran.out.contains("block 1: "), "{name} {scale:?}: {ran:?}");
-                continue;
-            }
-            assert_eq!(ran.err.lines().count(), 1, "{name} {scale:?}: {ran:?}");
-            match absent(&text, &ran.err) {
-                Some(say) => say(&format!("{name}: {}", ran.err.trim_end())),
-                None => panic!("{name} {scale:?}: {ran:?}"),
-            }
+    // Each server says what it thinks of a plan, and none of them minds another: they are asked side by side.
+    let next = AtomicUsize::new(0);
+    let ask = || {
+        while let Some(plan) = plans.get(next.fetch_add(1, Ordering::Relaxed)) {
+            check_is_taken(&tool, &folder, plan);
         }
-    }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().unwrap().get() {
+            // Who skips tells the name of its thread.
+            thread::Builder::new().name("every_shipped_plan_is_taken".to_owned()).spawn_scoped(scope, ask).unwrap();
+        }
+    });
     assert_eq!(remains(&tool), Vec::<String>::new());
 }
 

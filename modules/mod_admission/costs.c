@@ -87,6 +87,7 @@ static bool look_at(costs *c, const known *k, const bool learns[ADM_GROUPS], uin
   bool wanted = false;
   uint16_t requests = 0; /* each has a permit in some groups, and never two in one */
   for (int group = 0; group < ADM_GROUPS; group++) {
+    if (group == ADM_GROUP_WAITING) continue; /* who waits runs nothing yet */
     wanted |= learns[group] && k->held[group] > 0;
     if (k->held[group] > requests) requests = k->held[group];
   }

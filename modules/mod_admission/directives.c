@@ -160,12 +160,21 @@ static const char *set_max_hold(cmd_parms *cmd, void *unused, const char *word) 
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
+/* What tells the section from others: its path, or where it has none (<If>, <Files>), how it begins and what is around it. */
+static const char *section_of(cmd_parms *cmd) {
+  if (!cmd->path || *cmd->path == '/') return cmd->path ? apr_pstrdup(cmd->pool, cmd->path) : NULL;
+  const char *text = "";
+  for (const ap_directive_t *at = cmd->directive ? cmd->directive->parent : NULL; at; at = at->parent)
+    text = apr_pstrcat(cmd->pool, at->directive, " ", at->args, *text ? " " : "", text, NULL);
+  return *text ? text : apr_pstrdup(cmd->pool, cmd->path);
+}
+
 static const char *use_of(cmd_parms *cmd, const char *name, group_use **made) {
   char wrong[ADM_ERROR];
   if (!adm_name_check(name, wrong)) return complain(cmd, name, wrong);
   group_use *use = apr_pcalloc(cmd->pool, sizeof *use);
   use->name = apr_pstrdup(cmd->pool, name);
-  use->path = cmd->path ? apr_pstrdup(cmd->pool, cmd->path) : NULL;
+  use->path = section_of(cmd);
   use->server = cmd->server;
   use->stands = stands_at(cmd);
   use->at_most = ADM_UNLIMITED;

@@ -34,10 +34,11 @@ int hold_make(const char *path, unsigned uid, unsigned gid) {
 }
 
 int hold_lock(const char *path, const adm_table *table, const adm_answer *answer) {
-  int file = open(path, O_RDWR | O_NOFOLLOW); /* no O_CLOEXEC: to be inherited is what it is for */
+  /* No O_CLOEXEC: to be inherited is what it is for. A program can do no more with it than hold locks that keep nobody else from his. */
+  int file = open(path, O_RDONLY | O_NOFOLLOW);
   if (file < 0) return -1;
   for (unsigned i = 0; i < answer->permits; i++) {
-    struct flock lock = one_byte(F_WRLCK, adm_hold_byte(table, &answer->permit[i]));
+    struct flock lock = one_byte(F_RDLCK, adm_hold_byte(table, &answer->permit[i]));
     if (fcntl(file, F_OFD_SETLK, &lock) < 0) {
       int why = errno;
       close(file);

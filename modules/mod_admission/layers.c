@@ -246,14 +246,10 @@ static bool ask_policy(visit *v, const place_rules *place, policy_answer *answer
 static __attribute__((noinline)) void gather_by_policy(visit *v, const place_rules *place) {
   policy_answer answer;
   bool told = ask_policy(v, place, &answer);
-  if (told && answer.has_group) {
-    const group_rule *rule = strcmp(answer.group, "none") ? directives_group(answer.group) : NULL;
-    if (!rule && strcmp(answer.group, "none"))
-      ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, v->r, "ADM0022: AdmissionPolicy: there is no AdmissionGroup %s", answer.group);
-    add_group(v, place, rule, NULL);
-  } else {
-    add_groups(v, place);
-  }
+  bool names = told && answer.has_group, none = names && !strcmp(answer.group, "none");
+  const group_rule *rule = names && !none ? directives_group(answer.group) : NULL;
+  if (rule) add_group(v, place, rule, NULL);
+  else if (!none) add_groups(v, place); /* also where the group that it names is in no configuration any more */
   sort_layers(v);
   if (told && answer.has_limit && v->layers > 0) {
     adm_layer *first = &v->layer[first_group(v, place)];

@@ -52,10 +52,19 @@ static void send_what_is_kept_back(const request_rec *r) {
   apr_brigade_destroy(brigade);
 }
 
-static bool enter_wait(void *world) {
+/* mod_http2 ends a connection of which nothing was heard for Timeout, and with it all that wait on it: who hears before that he waited in
+ * vain can come again. */
+static uint32_t longest_wait(const request_rec *r) {
+  const conn_rec *connection = r->connection->master;
+  apr_interval_time_t timeout = connection ? connection->base_server->timeout : 0;
+  apr_time_t most = timeout > 0 ? apr_time_as_msec(timeout) * 9 / 10 : UINT32_MAX;
+  return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+}
+
+static uint32_t enter_wait(void *world) {
   const request_rec *r = world;
   if (running.holds_responses && !r->connection->master) send_what_is_kept_back(r);
-  return streams_enter(world);
+  return streams_enter(world) ? longest_wait(r) : 0;
 }
 
 /* ---- permits back ------------------------------------------------------------------------------------------------ */
@@ -136,7 +145,11 @@ static void uncount(const visit *v) {
 static void try_again(visit *v, const adm_request *request) {
   if (!runtime_heal(false)) return;
   uncount(v); /* was none after all */
-  adm_admit(running.table, running.owner, request, &v->answer);
+  uint64_t waited_ns = v->answer.wait_ns;
+  adm_request again = *request;
+  again.may_wait &= waited_ns == 0; /* once is enough: it would come to the end of a queue */
+  adm_admit(running.table, running.owner, &again, &v->answer);
+  v->answer.wait_ns += waited_ns;
 }
 
 /* The permit may be that of the answer before this one on its connection, whose end httpd keeps back. Who waits has seen to that

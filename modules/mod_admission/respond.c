@@ -163,10 +163,14 @@ int respond_reject(visit *v) {
   const adm_group *group = adm_group_at(running.table, v->answer.group == ADM_GROUP_MEMORY ? v->manners : v->answer.group);
   int status = group ? (int)group->status : HTTP_SERVICE_UNAVAILABLE;
   const char *retry = retry_after(v);
-  if (v->answer.outcome == ADM_GONE) r->connection->aborted = 1; /* nobody to answer */
   tell(v);
   note(v);
   write_log(v, status, retry);
+  if (v->answer.outcome == ADM_GONE) { /* nobody to answer, nor to run the program of an error page for */
+    r->connection->aborted = 1;
+    r->status = status;
+    return DONE;
+  }
   apr_table_setn(r->err_headers_out, "Retry-After", retry);
   apr_table_setn(r->err_headers_out, "Cache-Control", "no-store");
   keep_connection(r, status);

@@ -36,6 +36,7 @@ struct rounds {
 
   adm_settings *settings;            /* what each rule is to be now, by configuration and control file */
   adm_adapt *adapt;                  /* of each rule */
+  uint64_t turned_away[ADM_GROUPS];  /* so far, of each group */
   bool adapts, learns;               /* whether any rule does */
   bool carries;                      /* whether anybody may be left in an earlier table */
   adm_reading reading;
@@ -232,6 +233,15 @@ static void survey(const rounds *r, adm_demand demand[ADM_GROUPS]) {
   }
 }
 
+/* Whether the group has turned somebody away since the round before. */
+static bool has_refused(rounds *r, unsigned rule) {
+  const adm_counts *counts = &group_of(r, rule)->counts;
+  uint64_t now = counts->rejected + counts->timeout + counts->would_reject, *before = &r->turned_away[r->plan.groups[rule]];
+  bool more = r->last_ns && now > *before; /* what was counted before this controller began is nobody's who asks now */
+  *before = now;
+  return more;
+}
+
 /* The limit of a group that follows the pressure: between its bounds, and below that of the time of day. */
 static uint32_t adapted(rounds *r, unsigned rule, adm_demand demand, const adm_pressure *pressure, unsigned minute) {
   const adm_settings *s = &r->settings[rule];
@@ -241,6 +251,7 @@ static uint32_t adapted(rounds *r, unsigned rule, adm_demand demand, const adm_p
   demand.max = most < s->max ? most : s->max;
   demand.min = s->min < demand.max ? s->min : demand.max;
   demand.cost = (uint64_t)group_of(r, rule)->cost * ADM_COST_UNIT;
+  demand.refused = has_refused(r, rule);
   return adm_adapt_step(&r->adapt[rule], &demand, pressure, r->now_ns);
 }
 

@@ -254,7 +254,7 @@ static void read_group(lua_State *lua, const script *s, policy_answer *answer) {
   const char *name = value_text(lua);
   bool none = strcmp(name, "none") == 0;
   if (strlen(name) >= sizeof answer->group) luaL_error(lua, "group: `%s` is too long for a name", name);
-  if (!none && s->table && adm_group_find(s->table, name) < ADM_GROUP_FIRST) luaL_error(lua, "group: there is no `%s`", name);
+  if (!none && s->table && !adm_group_is_configured(s->table, name)) luaL_error(lua, "group: there is no `%s`", name);
   strcpy(answer->group, name);
   answer->has_group = true;
   lua_pop(lua, 1);

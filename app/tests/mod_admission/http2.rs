@@ -237,6 +237,24 @@ fn a_stream_that_is_read_slowly() {
     }
 }
 
+/// mod_http2 ends a connection of which it hears nothing for Timeout, and with it all streams that wait: they hear before that they waited in
+/// vain, and the connection goes on.
+#[test]
+fn a_stream_waits_no_longer_than_its_connection_lives() {
+    let Some(server) = Server::start(Mpm::Event, &format!("Timeout 3\n{TWO}")) else { return };
+    let gate = server.gate("g");
+    let held: Vec<_> = (0..2).map(|n| server.send(&format!("/page.probe?id=held{n}&gate=g"))).collect();
+    server.wait_started(2);
+    let url = |page: &str| format!("http://127.0.0.1:{}/{page}", server.port);
+    let Some(output) = run("nghttp", &["-nv", &url("page.probe?id=waits")]) else { return };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains(":status: 503") && said.contains("retry-after: "), "{said}");
+    assert_eq!([server.number("two", "/counts/timeout"), server.number("two", "/counts/gone")], [1, 0]);
+    gate.open();
+    assert!(held.into_iter().all(|one| one.answer().status == 200));
+    server.wait_idle();
+}
+
 /// A client that resets its stream while it waits is not let in, and its connection goes on.
 #[test]
 fn a_stream_that_is_reset_while_it_waits() {

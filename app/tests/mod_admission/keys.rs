@@ -44,6 +44,22 @@ fn places() {
     check("location", ("x", "/page.probe"), ("x", "/other.probe"), ("x", "/dir/probe/"));
 }
 
+/// Sections with the same words in front of them are not one.
+#[test]
+fn sections_of_one_name() {
+    let section = |page: &str| format!("<If \"%{{REQUEST_URI}} == '{page}'\">\nAdmissionUse one\n</If>\n");
+    let text = ["/page.probe", "/other.probe"].map(section).concat();
+    let text = format!("AdmissionGroup one limit=1 key=location\n{text}");
+    let Some(server) = Server::start(Mpm::Event, &text) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_number("one", "/held", 1);
+    assert_eq!(["/page.probe", "/other.probe"].map(|page| server.get(page).status), [503, 200]);
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
+}
+
 #[test]
 fn expressions() {
     check(

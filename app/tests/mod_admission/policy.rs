@@ -74,6 +74,33 @@ fn it_chooses_group_cost_and_limit() {
     }
 }
 
+/// A group that it names and that a reload has left out is none: the request is limited as the configuration says.
+#[test]
+fn a_group_that_is_gone_is_no_way_out() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let heavy = "AdmissionGroup heavy limit=1 key=server\n";
+        let text = format!("{heavy}AdmissionGroup all limit=2 key=server\nAdmissionUse all\n");
+        let policy = "function admission(r) return { group = 'heavy' } end\n";
+        let Some((server, _folder)) = server(mpm, &text, policy) else { return };
+        let gate = server.gate("g");
+        let mut held = vec![server.send("/page.probe?gate=g")];
+        server.wait_number("heavy", "/held", 1);
+        let configuration = std::fs::read_to_string(server.path("httpd.conf")).expect("ours");
+        server.put("httpd.conf", &configuration.replace(heavy, ""));
+        server.graceful();
+        held.extend((1..=2).map(|place| {
+            let one = server.send("/page.probe?gate=g");
+            server.wait_number("all", "/held", place);
+            one
+        }));
+        assert_eq!(server.get("/page.probe").status, 503, "{mpm:?}");
+        assert!(server.log().contains("there is no `heavy`"), "{}", server.log());
+        gate.open();
+        assert!(held.into_iter().all(|one| one.answer().status == 200));
+        server.wait_idle();
+    }
+}
+
 /// A policy sees who is in which group already.
 #[test]
 fn it_sees_the_load() {

@@ -3,7 +3,7 @@
 use crate::server::{Mpm, PATIENCE, Php, Server, Told, wait};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -95,15 +95,19 @@ fn psi(seconds: u64) -> String {
     )
 }
 
-/// A server that reads these texts for the machine's own, of whose permits all four are held.
-fn on_a_machine(mpm: Mpm, check: impl FnOnce(&Server)) {
-    if !Path::new("/proc/pressure/memory").exists() {
-        return testkit::skip::not_here("needs a kernel with PSI");
+/// A server that reads these texts for the machine's own, of whose permits all four are held; six more may wait, or nobody.
+fn on_a_machine(mpm: Mpm, may_wait: bool, check: impl FnOnce(&Server)) {
+    let own = Command::new("unshare").args(["--mount", "test", "-e", "/proc/pressure/memory"]).status();
+    if !own.is_ok_and(|status| status.success()) {
+        return testkit::skip::not_here("needs a kernel with PSI, and mounts of its own");
     }
-    let text = "AdmissionGroup one limit=4 adaptive=memory min=1 max=6 cost=100M queue=6 timeout=120s\nAdmissionQueueWorkers 8\nAdmissionUse one\n";
+    let queue = if may_wait { "queue=6 timeout=120s" } else { "queue=0" };
+    let text = format!(
+        "AdmissionGroup one limit=4 adaptive=memory min=1 max=6 cost=100M {queue}\nAdmissionQueueWorkers 8\nAdmissionUse one\n"
+    );
     let (memory, pressure) = (meminfo(900_000), psi(1));
     let files = [("proc/meminfo", memory.as_str()), ("proc/pressure", &pressure)];
-    let Some(server) = Server::told(&Told { mpm, text, php: Php::None, files: &files }) else { return };
+    let Some(server) = Server::told(&Told { mpm, text: &text, php: Php::None, files: &files }) else { return };
     wait("there is a controller", || server.controller().is_some());
     let gate = server.gate("g");
     let pending = server.send_in_turn("/page.probe?gate=g", 4);
@@ -123,7 +127,7 @@ fn tell(server: &Server, name: &str, text: &str) {
 #[test]
 fn the_limit_follows_what_is_available() {
     for mpm in [Mpm::Prefork, Mpm::Event] {
-        on_a_machine(mpm, |server| {
+        on_a_machine(mpm, true, |server| {
             // 5 % of the memory and a request's 100 MB are more than that.
             tell(server, "proc/meminfo", &meminfo(150_000));
             server.wait_number("one", "/limit", 1);
@@ -140,7 +144,7 @@ fn the_limit_follows_what_is_available() {
 #[test]
 fn the_limit_follows_the_stall() {
     for mpm in [Mpm::Prefork, Mpm::Event] {
-        on_a_machine(mpm, |server| {
+        on_a_machine(mpm, true, |server| {
             for (stalled, limit) in [(100, 2), (200, 1)] {
                 tell(server, "proc/pressure", &psi(stalled));
                 server.wait_number("one", "/limit", limit);
@@ -157,6 +161,38 @@ fn the_limit_follows_the_stall() {
             assert_eq!(waits.answer().status, 200);
         });
     }
+}
+
+/// Where nobody may wait, those who are turned away show that more is asked for.
+#[test]
+fn the_limit_rises_again_without_a_queue() {
+    on_a_machine(Mpm::Event, false, |server| {
+        tell(server, "proc/pressure", &psi(100));
+        server.wait_number("one", "/limit", 2);
+        wait("it rises until there is a permit", || server.get("/page.probe").status == 200);
+        assert!(server.number("one", "/limit") >= 5);
+    });
+}
+
+/// Who waits runs nothing yet, and is not what a program's memory is shared by.
+#[test]
+fn a_cost_is_learned_beside_others_that_wait() {
+    let text = "LoadModule cgi_module /usr/lib/apache2/modules/mod_cgi.so\nServerLimit 1\nStartServers 1\nMaxRequestWorkers 8\nMinSpareThreads 1\n\
+                AdmissionGroup one limit=1 queue=6 timeout=120s cost=learn\nAdmissionQueueWorkers 6\nAdmissionUse one\n";
+    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let (first, second) = (server.gate("g"), server.gate("h"));
+    let mut pending = vec![server.send("/page.cgi?gate=g")];
+    server.wait_started(1);
+    pending.extend((1..=5).map(|place| {
+        let one = server.send("/page.cgi?memory=60&gate=h");
+        server.wait_number("one", "/waiting", place);
+        one
+    }));
+    first.open();
+    wait("it is learned", || server.number("one", "/cost") >= 60 << 20);
+    second.open();
+    assert!(pending.into_iter().all(|one| one.answer().status == 200));
+    server.wait_idle();
 }
 
 /// What a program really takes is what its group's requests are counted as from then on, of the budget, too.

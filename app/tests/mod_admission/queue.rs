@@ -191,6 +191,29 @@ fn who_leaves_is_not_admitted() {
     }
 }
 
+/// Nor does the program of an error page run for nobody.
+#[test]
+fn who_leaves_has_no_error_page() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let text = format!(
+            "{ONE}<Location /error.cgi>\nAdmissionUse none\n</Location>\nErrorDocument 503 /error.cgi?id=sorry\n"
+        );
+        let Some(server) = Server::start(mpm, &text) else { return };
+        let gate = server.gate("g");
+        let first = server.send("/page.probe?id=first&gate=g");
+        server.wait_started(1);
+        let mut leaver = server.client();
+        leaver.begin("GET", "/page.probe?id=leaver", "127.0.0.1").expect("it is sent");
+        server.wait_number("one", "/waiting", 1);
+        drop(leaver);
+        wait("it is logged", || server.access().iter().any(|line| line == "503 /page.probe?id=leaver one gone"));
+        gate.open();
+        assert_eq!(first.answer().status, 200);
+        server.wait_idle();
+        assert_eq!(order(&server.events()), ["first"], "{mpm:?}");
+    }
+}
+
 /// Of twelve workers three may wait: the others serve files, and who comes too much is turned away at once.
 #[test]
 fn few_workers_wait_and_files_are_served() {

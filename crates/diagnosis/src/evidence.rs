@@ -189,6 +189,8 @@ pub struct Disks {
     pub queue: Option<f64>,
     /// Swap traffic of all traffic, 0 to 1.
     pub swap_share: Option<f64>,
+    /// Readings in which a process of the server waited for one, of all, 0 to 1.
+    pub asleep: Option<f64>,
 }
 
 /// The server's workers and its door.
@@ -268,7 +270,10 @@ impl Evidence {
         let held = trial.door.filter(|_| holds).map(|door| door.idle.min(door.others) as f64);
         let behind = Behind::of((&head.plan, cell), &window, (spec, load));
         let workers = Workers { held, unread: unread(&window, spec), behind, ..Workers::of(&window, trial, load) };
-        let workers = Workers { turned_away: turned_away(&workers, &offered, load), ..workers };
+        let ended = || beside().chain([load]).map(|load| load.counts.good + load.counts.failures()).sum::<u64>() as f64;
+        let in_flight = offered.concurrency * load.seconds();
+        let turned_away = workers.overflows.map(|times| turned_away(times as f64, ended(), in_flight));
+        let workers = Workers { turned_away, ..workers };
         let machine = Machine::of(head, trial.share);
         let memory = Memory::of(&machine, &window, &offered, &workers, trial.workers.as_ref());
         Evidence {
@@ -424,6 +429,7 @@ impl Disks {
             busy: window.rate(Column::DiskIoMs).map(|ms| (ms / 1e3).min(1.0)),
             queue: window.rate(Column::DiskWeightedMs).map(|ms| ms / 1e3),
             swap_share: swap_bytes.zip(bytes).map(share),
+            asleep: asleep(window),
         }
     }
 
@@ -503,12 +509,17 @@ impl Workers {
     }
 }
 
-/// How many of those who asked the door turned away, by their number or by how long they waited for it.
-fn turned_away(workers: &Workers, offered: &Offered, load: &LoadResult) -> Option<f64> {
-    let times = workers.overflows? as f64;
-    let [ended, in_flight] = [(offered.good + offered.failed) as f64, offered.concurrency * load.seconds()];
+/// How many of those who asked were turned away at the door so many times: by their number, or by the seconds that they waited for it.
+fn turned_away(times: f64, ended: f64, in_flight: f64) -> f64 {
     let part = |of: f64, all: f64| if of > 0.0 { of / all } else { 0.0 };
-    Some(part(times, ended).max(part(times * RETRY, in_flight)))
+    part(times, ended).max(part(times * RETRY, in_flight)).min(1.0)
+}
+
+/// In how many readings a process of the server slept at a disk.
+fn asleep(window: &Window<'_>) -> Option<f64> {
+    let seen = window.levels(Column::TreeDiskSleep);
+    let (all, some) = seen.fold((0, 0), |(all, some), processes| (all + 1, some + u32::from(processes > 0)));
+    (all > 0).then(|| f64::from(some) / f64::from(all))
 }
 
 /// Connections whose request lies unread.

@@ -165,6 +165,7 @@ quantities! {
     AcceptedBehind "accepted-behind" Count "Connections that the servers behind it have accepted, median.";
     HeldInFront "held-in-front" Count "Requests in flight that wait neither at a door nor to be read or sent, and that no server behind it has accepted.";
     ListenOverflows "host-listen-overflows" Count "Connections the host turned away because an accept queue was full.";
+    TurnedAway "turned-away" Share "Them over the requests that ended, or over the seconds that requests were in flight, a second for each: the larger.";
     LockWaiters "lock-waiters" Count "Processes of the server waiting for a file lock, median.";
     GeneratorShare "generator-share" Share "CPU time the generator used, of what its threads can have.";
     LocalFailures "unsent" Count "Requests that this machine could not send: no free port, no file descriptor.";

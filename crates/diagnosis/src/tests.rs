@@ -17,8 +17,8 @@ use model::reading::Column::{
     GroupPsiIoFull, GroupPsiIoSome, GroupPsiMemFull, GroupPsiMemSome, GroupRefaultAnon, GroupRefaultFile, GroupSwap,
     GroupUsage, ListenQueue, Load1, MajorFaults, MemAvailable, MemTotal, OomKills, PsiIoFull, PsiIoSome, PsiMemFull,
     PsiMemSome, RefaultAnon, RefaultFile, SamplerFaults, SwapFree, SwapIn, SwapOut, SwapTotal, TcpListenOverflows,
-    TcpSending, TcpUnread, TreeBehindCpuNs, TreeBusyWorkers, TreeCpuNs, TreeCpuTicks, TreeLockWaiters, TreeProcesses,
-    TreeRssLargest, TreeWorkers,
+    TcpSending, TcpUnread, TreeBehindCpuNs, TreeBusyWorkers, TreeCpuNs, TreeCpuTicks, TreeDiskSleep, TreeLockWaiters,
+    TreeProcesses, TreeRssLargest, TreeWorkers,
 };
 use model::trial::{Outcome, Share, Stop};
 use model::workers::{Crew, Held, WorkersHeld};
@@ -283,6 +283,18 @@ fn a_disk_that_is_waited_for_now_and_then() {
     check(&calm().load(1, 20.0).counters(&waiting), &expect!["offered-concurrency |  | "]);
     let full = [(CpuUser, 150.0), (CpuSystem, 10.0), (CpuIdle, 40.0), (GroupCpuNs, 1.55e9), (GroupPsiCpuSome, 0.5e6)];
     check(&calm().counters(&waiting).counters(&full), &expect!["cpu-bound |  | "]);
+}
+
+/// A disk of the host's is waited for by anybody: where no process of the server sleeps at it, it is not what its requests wait for.
+#[test]
+fn a_disk_that_others_wait_for() {
+    let io = [(PsiIoSome, 0.3e6), (PsiIoFull, 0.2e6), (PsiMemSome, 0.0), (PsiMemFull, 0.0)];
+    let busy = [(CpuUser, 20.0), (CpuSystem, 20.0), (CpuIdle, 160.0)];
+    let waiting = |asleep| {
+        Scene::new(2).load(4, 500.0).limit(256).counters(&io).counters(&busy).levels(&[(TreeDiskSleep, asleep)])
+    };
+    check(&waiting(1), &expect!["disk-bound |  | "]);
+    check(&waiting(0), &expect!["offered-concurrency |  | "]);
 }
 
 /// What hangs says nothing of what it would do with more.

@@ -21,7 +21,7 @@ static bool short_of_memory(const adm_demand *demand, const adm_pressure *pressu
 /* Whether there is a use for one more permit, and nothing against it. Nothing known about memory is against it. */
 static bool may_raise(uint32_t limit, const adm_demand *demand, const adm_pressure *pressure) {
   bool calm = pressure->knows_stall ? pressure->stall < STALL_LOW : pressure->knows_memory && pressure->swapped_in < 1;
-  return calm && demand->waiting > 0 && demand->held >= limit / 2 && limit < demand->max;
+  return calm && (demand->waiting > 0 || demand->refused) && demand->held >= limit / 2 && limit < demand->max;
 }
 
 static uint32_t between(uint32_t limit, uint32_t min, uint32_t max) {

@@ -3,7 +3,7 @@
  *
  * Additive increase, multiplicative decrease: a stall above 10 % of the time, or less memory available than a reserve
  * and one more request need, cuts the limit to 70 % and freezes it for 2 seconds, in which memory that is being freed
- * can show; one more permit per second comes back while there are requests waiting for it and no stall. Pure
+ * can show; one more permit per second comes back while requests wait for it, or are turned away, and there is no stall. Pure
  * arithmetic: readings in, limit out. It uses no gradient of latency: programs are too different for that.
  */
 #ifndef ADMISSION_ADAPT_H
@@ -22,6 +22,7 @@ typedef struct adm_demand {
   uint32_t min, max;      /* bounds now */
   uint32_t held, waiting; /* of the group's busiest entry */
   uint64_t cost;          /* bytes that one more request needs; 0: unknown */
+  bool refused;           /* whether somebody was turned away since the last step */
 } adm_demand;
 
 /* Bytes that are to stay free: 5 % of the memory. */

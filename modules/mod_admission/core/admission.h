@@ -142,6 +142,8 @@ uint64_t adm_table_seed(const adm_table *table);
 
 /* The group of this name, or -1. */
 int adm_group_find(const adm_table *table, const char *name);
+/* Whether a group of the configuration in force has this name; one that a reload has left out keeps it for a while. */
+bool adm_group_is_configured(const adm_table *table, const char *name);
 
 /* The group of this name, made if there is none, in the place of a retired one that nobody is in if need be; -1 when all
  * are in use. Called by the parent only, at configuration. */
@@ -237,7 +239,7 @@ typedef struct adm_request {
   int32_t priority;       /* lower goes first */
   uint32_t slice_ms;      /* how often a waiting request looks around (client gone, settings changed); 0: 250 */
   bool (*wanted)(void *world); /* false when nobody waits for the answer any more; may be NULL */
-  bool (*enter)(void *world);  /* asked before it waits: whether its process lets it; may be NULL, and then `leave` is */
+  uint32_t (*enter)(void *world); /* asked before it waits: for how many milliseconds at most, 0 not at all; may be NULL, and then `leave` is */
   void (*leave)(void *world);  /* told when it waits no more, if it was let */
   void *world;
 } adm_request;

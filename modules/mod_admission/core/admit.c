@@ -29,6 +29,7 @@ typedef struct attempt {
   adm_answer *answer;
   uint64_t token, now_ns, arrived_ns;
   uint64_t joined_ns; /* when it came to the queue that it waits in, or would */
+  uint64_t longest_ns; /* that it may wait, whatever its group says */
   layer_place place[ADM_LAYERS];
   uint32_t over; /* a bit for each layer that was full and only observes */
   bool open;
@@ -122,12 +123,28 @@ static void give_back(adm_table *table, adm_answer *answer, uint64_t now_ns) {
   }
 }
 
+/* Whether layer k is full by the looks of it, and that counts: nothing is taken. Who takes the permits of narrow layers only to find a wide
+ * one full keeps others out of the narrow ones meanwhile, who may be turned away there. */
+static bool looks_full(attempt *a, unsigned k, int turn) {
+  const layer_place *place = &a->place[k];
+  if (!place->entry || place->entry->key != place->key || place->group->mode != ADM_ENFORCE || a->request->observe) return false;
+  uint64_t weight = permits_held(a->table, place->entry);
+  uint32_t limit = limit_of(a, k);
+  if (weight + a->request->layer[k].cost <= limit && !others_first(a, k, turn)) return false;
+  a->answer->group = a->request->layer[k].group;
+  a->answer->limit = limit;
+  a->answer->held = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
+  return true;
+}
+
 /* Takes the permits of all layers, or none. Returns the layer that is full, -1 when all are taken. `turn`: the layer in
  * whose queue this request stands and is the next, -1 for none. */
 static int take_all(attempt *a, int turn) {
   a->answer->limit = a->answer->held = 0;
   a->answer->group = -1;
   a->over = 0;
+  for (unsigned k = 0; k < a->request->layers && a->request->layers > 1; k++)
+    if (looks_full(a, k, turn)) return (int)k;
   for (unsigned k = 0; k < a->request->layers; k++) {
     if (a->place[k].group) a->place[k].mode = a->place[k].group->mode;
     if (!a->place[k].entry || a->place[k].mode == ADM_OFF || take(a, k, turn)) continue;
@@ -157,7 +174,8 @@ static uint64_t left_of(uint64_t may, uint64_t spent) { return spent < may ? may
  * is served then is served soon, and the others hear so soon. */
 static uint64_t rest(const attempt *a, unsigned k) {
   adm_entry *entry = a->place[k].entry;
-  uint64_t left = left_of((uint64_t)manners_of(a, k)->timeout_ms * 1000000u, a->now_ns - a->arrived_ns);
+  uint64_t may = (uint64_t)manners_of(a, k)->timeout_ms * 1000000u;
+  uint64_t left = left_of(may < a->longest_ns ? may : a->longest_ns, a->now_ns - a->arrived_ns);
   if (!queue_overloaded(a->table, entry, a->now_ns)) return left;
   uint64_t here = left_of(queue_patience_ns(entry), a->now_ns - a->joined_ns);
   return here < left ? here : left;
@@ -245,9 +263,12 @@ static adm_outcome wait_in_room(attempt *a, int full) {
   return outcome;
 }
 
-static bool may_wait(const attempt *a, unsigned full) {
+static bool may_wait(attempt *a, unsigned full) {
   const adm_request *request = a->request;
-  return request->may_wait && manners_of(a, full)->queue > 0 && (!request->enter || request->enter(request->world));
+  if (!request->may_wait || manners_of(a, full)->queue == 0) return false;
+  if (!request->enter) return true;
+  a->longest_ns = (uint64_t)request->enter(request->world) * 1000000u;
+  return a->longest_ns > 0;
 }
 
 static void count(attempt *a, adm_outcome outcome) {
@@ -313,6 +334,7 @@ static __attribute__((noinline)) adm_outcome go(adm_table *table, adm_owner owne
   a.answer = answer;
   a.token = token;
   a.now_ns = a.arrived_ns = a.joined_ns = answer->since_ns;
+  a.longest_ns = UINT64_MAX;
   a.over = 0;
   a.open = false;
   for (unsigned k = 0; k < request->layers; k++) find_place(&a, k);

@@ -38,6 +38,17 @@ static inline uint64_t permits_weight(const adm_table *table, adm_entry *entry) 
   return sum;
 }
 
+/* The same without claims, of which some step back. */
+static inline uint64_t permits_held(const adm_table *table, adm_entry *entry) {
+  const _Atomic uint64_t *cell = cells_of(entry), *end = cell + cells_in_use(table, entry);
+  uint64_t sum = 0;
+  for (; cell < end; cell++) {
+    uint64_t token = *cell;
+    if (token_state(token) != CELL_CLAIM) sum += token_cost(token);
+  }
+  return sum;
+}
+
 /* ---- the steps ---- */
 
 /* A request's token is in state FREE. */

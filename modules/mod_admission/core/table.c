@@ -113,6 +113,11 @@ int adm_group_find(const adm_table *table, const char *name) {
   return -1;
 }
 
+bool adm_group_is_configured(const adm_table *table, const char *name) {
+  int group = adm_group_find(table, name);
+  return group >= ADM_GROUP_FIRST && !table->shared->group[group].retired;
+}
+
 int adm_group_add(adm_table *table, const char *name) {
   int known = adm_group_find(table, name);
   if (known >= 0 || name[0] == '\0' || strlen(name) >= ADM_NAME) return known;

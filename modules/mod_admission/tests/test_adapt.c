@@ -43,6 +43,9 @@ static void limits(void) {
   steps("down to min", &state, &now, 6, busy, stalled, "2 1 1 1 1 1");
   steps("calm: one more a second after the freeze", &state, &now, 6, busy, calm, "1 2 3 4 5 6");
   steps("nobody waits: stays", &state, &now, 3, idle, calm, "6 6 6");
+  idle.refused = true;
+  steps("nobody can wait, and somebody is turned away: raises", &state, &now, 1, idle, calm, "7");
+  state.limit = 6;
   steps("uneasy: stays", &state, &now, 3, busy, uneasy, "6 6 6");
   steps("half of the limit held: raises", &state, &now, 1, low, calm, "7");
   steps("then 3 of 8: stays", &state, &now, 3, low, calm, "8 8 8");
@@ -53,14 +56,14 @@ static void limits(void) {
   adm_demand narrow = busy;
   narrow.max = 5;
   steps("bounds that change are kept at once", &state, &now, 1, narrow, calm, "5");
-  steps("nothing known: stays", &state, &now, 2, (adm_demand){1, 16, 9, 9, 0}, blind, "5 5");
+  steps("nothing known: stays", &state, &now, 2, (adm_demand){.min = 1, .max = 16, .held = 9, .waiting = 9}, blind, "5 5");
   steps("without PSI by memory and swap", &state, &now, 2, busy, no_psi, "6 7");
   no_psi.knows_swap = true, no_psi.swapped_in = 2000;
   steps("without PSI, swap is read", &state, &now, 1, busy, no_psi, "4");
   state = (adm_adapt){.limit = 0};
-  steps("never below min", &state, &now, 1, (adm_demand){2, 4, 0, 0, 0}, stalled, "2");
+  steps("never below min", &state, &now, 1, (adm_demand){.min = 2, .max = 4}, stalled, "2");
   state = (adm_adapt){.limit = ADM_UNLIMITED};
-  steps("never above max", &state, &now, 1, (adm_demand){2, 4, 0, 0, 0}, calm, "4");
+  steps("never above max", &state, &now, 1, (adm_demand){.min = 2, .max = 4}, calm, "4");
 }
 
 static void cost(adm_footprint footprint, const char *expected) {

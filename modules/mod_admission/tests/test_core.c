@@ -47,7 +47,10 @@ static void a_request_needs_all_its_layers_or_holds_none(void) {
   CHECK_EQUAL(ask(table, owner, a, 2, &first), ADM_ADMITTED);
   CHECK_EQUAL(ask(table, owner, b, 2, &second), ADM_REJECTED);
   CHECK_EQUAL(second.group, host);
-  CHECK_EQUAL(weight_in(table, file), 1); /* /b was given back */
+  CHECK_EQUAL(weight_in(table, file), 1);
+  /* Nor did it take a permit of its file for a moment, in which others of that file would have found it full. */
+  for (uint32_t e = adm_entry_next(table, 0); e < table->shape.entries; e = adm_entry_next(table, e + 1))
+    if (entry_at(table, e)->key == entry_key((uint32_t)file, b[0].key)) CHECK_EQUAL(entry_at(table, e)->cells_top, 0);
   adm_release(table, &first, NULL, NULL);
   CHECK(at_rest(table));
   table_end(table);

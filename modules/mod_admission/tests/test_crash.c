@@ -84,7 +84,7 @@ static void turned_away(scene *scene, adm_owner owner) {
   adm_answer held[4], one;
   for (int i = 0; i < 3; i++) ask(scene, owner, "/a", 0, &held[i]);
   adm_group_at(scene->table, scene->host)->queue = 0;
-  ask(scene, owner, "/b", 0, &one); /* has its file's permit already when the host is full */
+  ask(scene, owner, "/b", 0, &one); /* its file is free, and the host full */
   for (int i = 0; i < 3; i++) adm_release(scene->table, &held[i], NULL, NULL);
 }
 
@@ -127,6 +127,19 @@ static void steps_back(scene *scene, adm_owner owner) {
   meanwhile.at = "take: looked round";
   meanwhile.what = another_takes_the_rest;
   ask(scene, owner, "/a", 0, &second);
+  adm_release(scene->table, &first, NULL, NULL);
+}
+
+/* The host looks free, and is full when it has its file's permit. */
+static void partly(scene *scene, adm_owner owner) {
+  adm_answer first, second;
+  adm_group_at(scene->table, scene->host)->queue = 0;
+  ask(scene, owner, "/a", 0, &first);
+  for (uint32_t i = 0; i < scene->table->shape.entries; i++) entry_at(scene->table, i)->waiters_top = 1; /* nobody goes in at once */
+  shared_scene = scene;
+  meanwhile.at = "take: looked round";
+  meanwhile.what = another_takes_the_rest;
+  ask(scene, owner, "/b", 0, &second);
   adm_release(scene->table, &first, NULL, NULL);
 }
 
@@ -563,6 +576,7 @@ int main(void) {
   dies_at_every_step("waits in vain", waits_in_vain);
   dies_at_every_step("takes an idle place", takes_an_idle_place);
   dies_at_every_step("steps back", steps_back);
+  dies_at_every_step("partly", partly);
   dies_at_every_step("sweeps", sweeps);
   dies_at_every_step("joins", joins);
   dies_at_every_step("settles", settles);

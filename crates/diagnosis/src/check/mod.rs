@@ -110,7 +110,7 @@ pub fn check(run: &Run) -> Option<Checked> {
         let mut e = evidence(run, trial, load, &fits, at_once, pool.as_ref());
         if queue.is_some() {
             // The server's own fills up behind it, and is not to blame.
-            e.workers.overflows = None;
+            (e.workers.overflows, e.workers.turned_away) = (None, None);
             (e.workers.queue_most, e.workers.queue_limit) = (None, None);
         }
         e
@@ -173,8 +173,9 @@ fn evidence(
     let whose = pool.map_or("", |(pool, _)| &pool.name);
     if let Some(fit) = fits.iter().find(|fit| fit.pool == whose) {
         e.memory.cost = Some(fit.cost);
-        // With what is to stay free, so that both say the same number of workers.
-        e.memory.base = Some(fit.memory.bytes - fit.room);
+        e.memory.base = Some(fit.memory.bytes - fit.room - fit.memory.bytes * SPARE);
+        // So that the diagnosis and the step count the same number of workers.
+        e.memory.spare = fit.memory.bytes * SPARE;
         e.memory.limit = Some(fit.memory);
     }
     // Answers that visitors take slowly are no matter of ours.

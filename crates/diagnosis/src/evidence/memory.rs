@@ -57,6 +57,8 @@ pub struct Memory {
     pub cost: Option<f64>,
     /// Bytes that are taken whatever the number of workers is, where they were looked at and `cost` is what one has alone.
     pub shared: Option<f64>,
+    /// Bytes that are to stay free beside all workers.
+    pub spare: f64,
     /// Times the group ran into its limit.
     pub limit_hits: Option<u64>,
     /// Processes killed: of the group, else of the host.
@@ -108,6 +110,7 @@ impl Memory {
             peak,
             cost: cost.map(|cost| cost.each),
             shared: cost.and_then(|cost| cost.shared),
+            spare: 0.0,
             limit_hits: window.delta(Column::GroupLimitHits),
             oom_kills: window.delta(Column::GroupOomKills).or_else(host_kills),
         }
@@ -119,7 +122,7 @@ impl Memory {
     pub fn workers_that_fit(&self) -> Option<f64> {
         let (limit, base, cost) = (self.limit?.bytes, self.base?, self.cost?);
         let taken = self.shared.map_or(base, |shared| shared.max(base));
-        (cost > 0.0).then(|| two_digits((limit - taken) / cost))
+        (cost > 0.0).then(|| two_digits((limit - self.spare - taken) / cost))
     }
 
     /// The parts that swap and files have in what was taken away and read back, both 0 when nothing was; `None` when the kernel does

@@ -1,7 +1,7 @@
 //! Memory, swap and disks.
 
 use super::{cpu_is_full, failures, room, worker_numbers};
-use crate::evidence::{Evidence, Pressure};
+use crate::evidence::{Evidence, Pressure, Whose};
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
     BOTH_WAYS, DISK_BUSY, DISK_FULL, DISK_OVER_MEMORY, DISK_SWAP_SHARE, HOST_PLENTY, MAJOR_FAULTS, PRESSURE_BUILDS,
@@ -17,7 +17,7 @@ pub(super) fn host_disturbed(e: &Evidence) -> Option<Numbers> {
         e.stopped == Some(Stop::HostSwapIn)
     } else {
         let plenty = e.memory.host_available.is_some_and(|available| available >= HOST_PLENTY);
-        plenty && e.bounded == Some(false) && (thrashing(e) || stalls(e))
+        plenty && e.bounded != Some(true) && (thrashing(e) || stalls(e))
     };
     disturbed.then(|| e.memory.traffic())
 }
@@ -53,9 +53,12 @@ pub(super) fn disk_bound(e: &Evidence) -> Option<Numbers> {
         }
         None => e.disk.busy.is_some_and(|busy| busy >= DISK_BUSY) && e.disk.queue.is_some_and(|queue| queue > 1.0),
     };
+    // The host's disks are waited for by anybody, were it for its own log. Where the server's processes are looked at, some wait as well.
+    let of_host = e.disk.pressure.is_none_or(|io| io.whose == Whose::Host);
+    let server_waits = !of_host || e.disk.asleep.is_none_or(|part| part >= DISK_FULL);
     // One request at a time leaves the disk alone whenever it does something else: the disk could take more.
     let many = !e.offered.ours || e.offered.concurrency > 1.0;
-    (waited && many && !swaps_mostly(e)).then(|| e.disk.numbers().and(e.cpu.shares()))
+    (waited && server_waits && many && !swaps_mostly(e)).then(|| e.disk.numbers().and(e.cpu.shares()))
 }
 
 /// Some waiting for memory, while pages that were taken away come back or more are being taken. The page cache takes all there is, and a

@@ -19,8 +19,8 @@ use crate::number::Limit::{Above, AtLeast, Below};
 use crate::number::Quantity;
 use crate::thresholds::{
     ALONE, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, DISK_BUSY, DISK_FULL, FAILURES, FOREIGN, GENERATOR_FULL, LINK_FULL,
-    MAJOR_FAULTS, ONE_CORE, PRESSURE_BUILDS, REFAULT_PER_REQUEST, RETRANSMITS, RUN_QUEUE, STOLEN, THRASH_FULL,
-    THREAD_WAIT, THROTTLED, THROTTLED_TIME, UNWATCHED, WAIT_BEHIND,
+    MAJOR_FAULTS, ONE_CORE, OVERFLOWS, PRESSURE_BUILDS, REFAULT_PER_REQUEST, RETRANSMITS, RUN_QUEUE, STOLEN,
+    THRASH_FULL, THREAD_WAIT, THROTTLED, THROTTLED_TIME, UNWATCHED, WAIT_BEHIND,
 };
 
 /// The table. The first line that fires is the primary cause, the others contribute.
@@ -122,7 +122,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         cause: Cause::AcceptQueueOverflow,
         when: accept_queue_overflow,
-        limits: &[(Quantity::ListenOverflows, AtLeast(1.0))],
+        limits: &[(Quantity::TurnedAway, AtLeast(OVERFLOWS))],
         concluded: false,
         excludes: &[Cause::Network, Cause::OfferedConcurrency],
         leads_to: &[Cause::FailuresDominate],

@@ -24,6 +24,7 @@ pub(super) fn accept_queue_overflow(e: &Evidence) -> Option<Numbers> {
     (turned_away || brim_full).then(|| {
         worker_numbers(e)
             .with(Quantity::ListenOverflows, e.workers.overflows.map(|n| n as f64))
+            .with(Quantity::TurnedAway, e.workers.turned_away)
             .with(Quantity::AcceptQueueMost, e.workers.queue_most)
             .with(Quantity::AcceptQueueLimit, e.workers.queue_limit)
     })

@@ -446,7 +446,8 @@ fn doors_that_are_held_or_too_narrow() {
 fn a_full_queue_before_php() {
     let waiting = |limit, most, full| {
         let queue = PoolQueue { limit, most, looks: 20, full };
-        Server { kind: Kind::ApacheEvent, children: Some("16"), waiting: Some(queue), ..Server::default() }
+        let children = Some("16");
+        Server { kind: Kind::ApacheEvent, children, waiting: Some(queue), overflows: 5.0, ..Server::default() }
     };
     let short = waiting(1, 2, 20);
     check(&short, "step-pool-queue", Some("listen.backlog"), Some("511"));

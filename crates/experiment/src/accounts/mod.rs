@@ -22,6 +22,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// By how much times of the server and of the client may contradict each other: a server's clock that counts milliseconds, and the
 /// instant at which either is read.
 const SLACK_NS: i64 = 2_000_000;
+/// What a request took of the server at least, for a clock that counts milliseconds shows many as nothing.
+const LEAST_NS: f64 = 10_000.0;
 /// Of how many requests one is among the slowest.
 const SLOWEST: usize = 100;
 
@@ -108,10 +110,9 @@ pub(crate) fn serves_one_by_one(server: &ServerSpec) -> bool {
 }
 
 /// The kernel's accounts are of all that the server worked on; the mean is of good answers. Of what others took (failures, lines that are
-/// nobody's) nothing is known but their number, so each counts as much as a good one.
-fn only_of_answers(all: &mut Told, answers: usize, others: f64) {
-    let answers = answers as f64;
-    let share = if answers > 0.0 { answers / (answers + others) } else { 1.0 };
+/// nobody's) no more is known than how long the server was at them: who was turned away at once took next to nothing of it.
+fn only_of_answers(all: &mut Told, answers_ns: f64, others_ns: f64) {
+    let share = if answers_ns > 0.0 { answers_ns / (answers_ns + others_ns) } else { 1.0 };
     let of = |count: u64| (count as f64 * share).round() as u64;
     let ended = &mut all.ended;
     (ended.processes, ended.elapsed_ns) = (of(ended.processes), of(ended.elapsed_ns));
@@ -165,8 +166,14 @@ impl Observed {
         // It is told of all together: where some are left out, nothing is known of the others.
         all.ended.cpu_by_parents_ns = self.books.cpu_by_parents_ns.filter(|_| programs.len() == self.books.ended.len());
         all.workers = Some(self.workers(one_by_one.then_some(&lines)));
-        let lines_left = left(&lines, &found, self.window);
-        only_of_answers(&mut all, found.iter().flatten().count(), lines_left as f64);
+        let others = others(&lines, &found, self.window);
+        let lines_left = others.len() as u64;
+        let took = |of: &mut dyn Iterator<Item = &Line>| of.map(|line| line.own_ns as f64 + LEAST_NS).sum::<f64>();
+        only_of_answers(
+            &mut all,
+            took(&mut found.iter().flatten().map(|&at| &lines[at])),
+            took(&mut others.into_iter()),
+        );
         Accounts {
             slowest: self.slowest(&found, &lines, &programs, one_by_one),
             all,
@@ -311,9 +318,10 @@ fn told(requests: &[Request], found: &[Option<usize>], lines: &[Line]) -> Told {
 }
 
 /// Lines of the window that are no request's.
-fn left(lines: &[Line], found: &[Option<usize>], (from, to): (Nanos, Nanos)) -> u64 {
-    let within = lines.iter().filter(|line| line.begin_ns >= from as i64 && line.end_ns() <= to as i64).count();
-    (within as u64).saturating_sub(found.iter().flatten().count() as u64)
+fn others<'l>(lines: &'l [Line], found: &[Option<usize>], (from, to): (Nanos, Nanos)) -> Vec<&'l Line> {
+    let found: BTreeSet<usize> = found.iter().flatten().copied().collect();
+    let within = |line: &Line| line.begin_ns >= from as i64 && line.end_ns() <= to as i64;
+    lines.iter().enumerate().filter(|(at, line)| within(line) && !found.contains(at)).map(|(_, line)| line).collect()
 }
 
 /// What all connections together waited at the queue: its length over time. `None` where nobody looked.

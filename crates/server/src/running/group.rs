@@ -19,7 +19,8 @@ pub(super) fn of(proc_root: &Path, sys_root: &Path, pid: u32) -> Option<MemoryGr
     groups.into_iter().find_map(limited)
 }
 
-/// The groups of a controller that a process lives in, from the inside out and without the outermost, and whether they are of cgroup v2.
+/// The groups of a controller that a process lives in, from the inside out, and whether they are of cgroup v2. The outermost has a limit only
+/// within a container, which sees its own group there.
 pub(super) fn around(proc_root: &Path, sys_root: &Path, pid: u32, controller: &str) -> Option<(Vec<PathBuf>, bool)> {
     let text = read_lossy(proc_root.join(pid.to_string()).join("cgroup")).ok()?;
     let path_of = |controller: &str| {
@@ -32,7 +33,7 @@ pub(super) fn around(proc_root: &Path, sys_root: &Path, pid: u32, controller: &s
     let root = sys_root.join("fs/cgroup");
     let v1 = path_of(controller).map(|path| (root.join(controller), path, false));
     let (mount, path, v2) = v1.or_else(|| path_of("").map(|path| (root, path, true)))?;
-    let inside = |group: &&Path| group.starts_with(&mount) && *group != mount;
+    let inside = |group: &&Path| group.starts_with(&mount);
     Some((mount.join(path).ancestors().take_while(inside).map(Path::to_owned).collect(), v2))
 }
 
@@ -81,6 +82,10 @@ mod tests {
         let v1 = [("memory/x/memory.limit_in_bytes", "500"), ("memory/x/memory.stat", "rss 1\ntotal_rss 9\n")];
         check("5:cpu,cpuacct:/\n4:memory:/x\n0::/\n", &v1, Some(("memory/x", 500, 9)));
         check("4:memory:/x\n", &[("memory/x/memory.limit_in_bytes", "9223372036854771712")], None);
-        check("0::/\n", &[("memory.max", "5")], None);
+        // A container, in whose own view its group is the outermost, of either version.
+        check("0::/\n", &[("memory.max", "5"), ("memory.stat", "anon 1\n")], Some(("", 5, 1)));
+        let v1 = [("memory/memory.limit_in_bytes", "500"), ("memory/memory.stat", "total_rss 9\n")];
+        check("4:memory:/docker/7\n", &v1, Some(("memory", 500, 9)));
+        check("0::/\n", &[], None);
     }
 }
