@@ -24,7 +24,28 @@ pub(super) fn overload(stand: &Stand, heading: Heading, flags: &Flags) -> anyhow
                 most 1.5 times that beside as many programs with nobody waiting, and at least 20 times lower than with MaxRequestWorkers 4. Judged are \
                 the estimates; the intervals are below.";
     let ran = run(stand, heading, flags, "plans/admission/memory-cliff.toml", &["--make-swap", "1G"], goal)?;
-    judged(ran, &OVERLOAD)
+    let report = report_of(&ran)?;
+    let mut section = judged(ran, &OVERLOAD)?;
+    section.judgements.extend(WITHOUT_SWAP.map(|cell| Judgement {
+        what: format!("{cell}: most of the server's memory in swap, MiB,"),
+        found: most_in_swap(&report, cell),
+        limit: Limit::AtMost(0.0),
+    }));
+    Ok(section)
+}
+
+/// The cells of which nothing may be read back from swap.
+const WITHOUT_SWAP: [&str; 2] = ["10, mod_admission", "200, event, mod_admission"];
+
+/// The most that the server's group had in swap at a reading of the cell's trials, MiB: what was never there is not read back.
+fn most_in_swap(report: &Value, cell: &str) -> Result<f64, String> {
+    let trials = report["trials"].as_array().into_iter().flatten().filter(|trial| trial["cell"] == cell);
+    let panels = trials.flat_map(|trial| trial["panels"].as_array().into_iter().flatten());
+    let series = panels.flat_map(|panel| panel["series"].as_array().into_iter().flatten());
+    let in_swap = series.filter(|one| one["label"]["id"] == "series-group-swap");
+    let points = in_swap.flat_map(|one| one["points"].as_array().into_iter().flatten());
+    let most = points.filter_map(|point| point[1].as_f64()).reduce(f64::max);
+    most.ok_or_else(|| format!("the report has no swap of the server's group for {cell}"))
 }
 
 /// A number of a report that has to reach something.
@@ -246,6 +267,23 @@ mod tests {
     }
 
     #[test]
+    fn the_most_in_swap_is_of_the_cells_own_trials() {
+        let trial = |cell: &str, label: &str, points: [f64; 2]| {
+            let points = points.map(|point| serde_json::json!([0.5, point]));
+            serde_json::json!({"cell": cell, "panels": [{"series": [{"label": {"id": label}, "points": points}]}]})
+        };
+        let trials = [
+            trial("a", "series-group-swap", [0.0, 3.0]),
+            trial("a", "series-group-swap", [5.0, 1.0]),
+            trial("a", "series-group-limit", [200.0, 200.0]),
+            trial("b", "series-group-swap", [90.0, 9.0]),
+        ];
+        let report = serde_json::json!({ "trials": trials });
+        assert_eq!(most_in_swap(&report, "a"), Ok(5.0));
+        assert!(most_in_swap(&report, "c").is_err());
+    }
+
+    #[test]
     fn every_goal_is_a_question_of_its_plan() {
         let plan = |name: &str| std::fs::read_to_string(root().join(name)).expect("a plan");
         let (overhead, overload) = (plan("plans/admission/overhead.toml"), plan("plans/admission/memory-cliff.toml"));
@@ -253,6 +291,9 @@ mod tests {
         for goal in &OVERLOAD {
             assert!(overload.contains(&format!("[[contrast]]\nname = \"{}\"", goal.question)), "{}", goal.question);
             assert!(goal.beside.is_none_or(|load| overload.contains(&format!("[load.{load}]"))));
+        }
+        for cell in WITHOUT_SWAP {
+            assert!(overload.contains(&format!("[[cell]]\nname = \"{cell}\"")), "{cell}");
         }
     }
 
