@@ -26,6 +26,11 @@ fn configure(server: &Server, from: &str, to: &str) {
     server.graceful();
 }
 
+/// Until processes of before a reload have ended: each may take a connection more, and knows what it knew.
+fn wait_gone(before: &[i32]) {
+    wait("those of before are gone", || before.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()));
+}
+
 /// Nobody is turned away for want of memory, and nobody has to guess that nothing is limited.
 #[test]
 fn without_memory_requests_are_let_through_and_counted() {
@@ -35,7 +40,7 @@ fn without_memory_requests_are_let_through_and_counted() {
         // One of before may take a connection more, in which it knows of no group.
         let before = server.workers();
         configure(&server, "# groups\n", &format!("{LARGE}{ONE}"));
-        wait("those of before are gone", || before.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()));
+        wait_gone(&before);
         let log = server.log();
         assert!(log.contains("ADM0010: no shared memory (") && log.contains("bytes): nothing is limited;"), "{log}");
         let gate = server.gate("g");
@@ -66,7 +71,9 @@ fn without_memory_requests_are_let_through_and_counted() {
         assert_eq!(server.status()["troubles"]["no_memory"], 4, "{mpm:?}");
         // As soon as there is memory the limit holds, and what was let through is still told.
         may_map(&server, None);
+        let before = server.workers();
         server.graceful();
+        wait_gone(&before);
         let gate = server.gate("again");
         let held = server.send("/page.probe?gate=again");
         server.wait_number("one", "/held", 1);
