@@ -160,13 +160,14 @@ static const char *set_max_hold(cmd_parms *cmd, void *unused, const char *word) 
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
-/* What tells the section from others: its path, or where it has none (<If>, <Files>), how it begins and what is around it. */
+/* What tells the section from others: its path, or where it has none (<If>, <Files>), how it begins and what is around it, a .htaccess
+ * file included. */
 static const char *section_of(cmd_parms *cmd) {
   if (!cmd->path || *cmd->path == '/') return cmd->path ? apr_pstrdup(cmd->pool, cmd->path) : NULL;
   const char *text = "";
   for (const ap_directive_t *at = cmd->directive ? cmd->directive->parent : NULL; at; at = at->parent)
     text = apr_pstrcat(cmd->pool, at->directive, " ", at->args, *text ? " " : "", text, NULL);
-  return *text ? text : apr_pstrdup(cmd->pool, cmd->path);
+  return in_htaccess(cmd) ? apr_pstrcat(cmd->pool, cmd->directive->filename, " ", text, NULL) : text;
 }
 
 static const char *use_of(cmd_parms *cmd, const char *name, group_use **made) {

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::oracle::{Killed, most_at_once, order};
-use crate::server::{Mpm, PATIENCE, Pending, Server, answered, wait};
+use crate::server::{Gate, Mpm, PATIENCE, Pending, Server, answered, wait};
 use std::time::Instant;
 
 /// One is in the page, and the others wait in the order of their names.
@@ -168,17 +168,23 @@ fn who_waits_in_vain_is_turned_away_at_the_deadline() {
     }
 }
 
+/// One is in its page until the gate opens, and somebody waits who will leave.
+fn behind_one(server: &Server) -> (Gate, Pending, Client) {
+    let gate = server.gate("g");
+    let first = server.send("/page.probe?id=first&gate=g");
+    server.wait_started(1);
+    let mut leaver = server.client();
+    leaver.begin("GET", "/page.probe?id=leaver", "127.0.0.1").expect("it is sent");
+    server.wait_number("one", "/waiting", 1);
+    (gate, first, leaver)
+}
+
 /// A client that left is not let in: its page is never run, and its place in the queue is free.
 #[test]
 fn who_leaves_is_not_admitted() {
     for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
         let Some(server) = Server::start(mpm, ONE) else { return };
-        let gate = server.gate("g");
-        let first = server.send("/page.probe?id=first&gate=g");
-        server.wait_started(1);
-        let mut leaver = server.client();
-        leaver.begin("GET", "/page.probe?id=leaver", "127.0.0.1").expect("it is sent");
-        server.wait_number("one", "/waiting", 1);
+        let (gate, first, leaver) = behind_one(&server);
         let stays = server.send("/page.probe?id=stays");
         server.wait_number("one", "/waiting", 2);
         drop(leaver);
@@ -199,12 +205,7 @@ fn who_leaves_has_no_error_page() {
             "{ONE}<Location /error.cgi>\nAdmissionUse none\n</Location>\nErrorDocument 503 /error.cgi?id=sorry\n"
         );
         let Some(server) = Server::start(mpm, &text) else { return };
-        let gate = server.gate("g");
-        let first = server.send("/page.probe?id=first&gate=g");
-        server.wait_started(1);
-        let mut leaver = server.client();
-        leaver.begin("GET", "/page.probe?id=leaver", "127.0.0.1").expect("it is sent");
-        server.wait_number("one", "/waiting", 1);
+        let (gate, first, leaver) = behind_one(&server);
         drop(leaver);
         wait("it is logged", || server.access().iter().any(|line| line == "503 /page.probe?id=leaver one gone"));
         gate.open();

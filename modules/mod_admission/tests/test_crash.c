@@ -118,30 +118,23 @@ static void another_takes_the_rest(void) {
   for (int i = 0; i < 2; i++) ask(shared_scene, adm_owner_of(shared_scene->table, 77), "/a", 0, &one);
 }
 
-static void steps_back(scene *scene, adm_owner owner) {
+/* One asks for this file, with no queue of that kind, and others take all the rest while it looks round. */
+static void is_overtaken(scene *scene, adm_owner owner, int without_queue, const char *file) {
   adm_answer first, second;
-  adm_group_at(scene->table, scene->file)->queue = 0;
+  adm_group_at(scene->table, without_queue)->queue = 0;
   ask(scene, owner, "/a", 0, &first);
   for (uint32_t i = 0; i < scene->table->shape.entries; i++) entry_at(scene->table, i)->waiters_top = 1; /* nobody goes in at once */
   shared_scene = scene;
   meanwhile.at = "take: looked round";
   meanwhile.what = another_takes_the_rest;
-  ask(scene, owner, "/a", 0, &second);
+  ask(scene, owner, file, 0, &second);
   adm_release(scene->table, &first, NULL, NULL);
 }
 
+static void steps_back(scene *scene, adm_owner owner) { is_overtaken(scene, owner, scene->file, "/a"); }
+
 /* The host looks free, and is full when it has its file's permit. */
-static void partly(scene *scene, adm_owner owner) {
-  adm_answer first, second;
-  adm_group_at(scene->table, scene->host)->queue = 0;
-  ask(scene, owner, "/a", 0, &first);
-  for (uint32_t i = 0; i < scene->table->shape.entries; i++) entry_at(scene->table, i)->waiters_top = 1; /* nobody goes in at once */
-  shared_scene = scene;
-  meanwhile.at = "take: looked round";
-  meanwhile.what = another_takes_the_rest;
-  ask(scene, owner, "/b", 0, &second);
-  adm_release(scene->table, &first, NULL, NULL);
-}
+static void partly(scene *scene, adm_owner owner) { is_overtaken(scene, owner, scene->host, "/b"); }
 
 /* Sweeps another dead one, which holds two permits and waits for a third. */
 static void sweeps(scene *scene, adm_owner owner) {

@@ -145,14 +145,15 @@ fn fit(run: &Run, looks: &[(&Trial, &WorkersHeld)], view: &WorkersView) -> Optio
     })
 }
 
-/// What the server could have had at the moment of a look: what was available, and what it had.
+/// What the server could have had at the moment of a look: what was available, and what it had; no more than a limit around it leaves it.
 fn available(trial: &Trial, held: &WorkersHeld) -> Option<f64> {
     let latest = trial.readings.rows.iter().rfind(|row| row.at_ns <= held.at_ns);
     let kib = latest.or(trial.readings.rows.first())?.get(Column::MemAvailable)?;
     // Without what is swapped out: that is in nobody's memory.
     let everybody = held.crews.iter().flat_map(|crew| crew.workers.iter().chain(&crew.others));
     let resident: u64 = everybody.map(|one| one.proportional).sum();
-    Some(kib as f64 * 1024.0 + resident as f64)
+    let limit = trial.share.and_then(|share| share.memory).map_or(f64::INFINITY, |bytes| bytes as f64);
+    Some((kib as f64 * 1024.0 + resident as f64).min(limit))
 }
 
 fn sentences(view: &WorkersView, words: &Catalogue) -> Vec<Sentence> {

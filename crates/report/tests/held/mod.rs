@@ -6,6 +6,7 @@ use model::plan::ServerSpec;
 use model::reading::Column;
 use model::run::Run;
 use model::threshold::Threshold;
+use model::trial::Share;
 use model::workers::{Crew, Held, WorkersHeld};
 use report::view::WorkersView;
 use report::{Language, View, json, markdown, text};
@@ -104,6 +105,11 @@ fn without_a_limit_it_is_what_was_available() {
     assert_eq!((fit.memory_bytes, fit.planned, fit.limit_bytes), (f64::from(memory), false, None));
     assert_eq!(fit.workers, (memory as u64 - workers.shared_bytes as u64) / (10_392 << 10));
     assert!(workers.sentences[1].text.contains("that were available to the server"), "{:?}", workers.sentences);
+    // A service or a container around it may leave it less.
+    let share = Share { memory: Some(100 << 20), ..Share::default() };
+    run.trials.iter_mut().for_each(|trial| trial.share = Some(share));
+    let view = View::of(&run, Language::English);
+    assert_eq!(of_cell(&view).fit.as_ref().unwrap().memory_bytes, f64::from(100 << 20));
 }
 
 #[test]
