@@ -40,6 +40,7 @@ metrics-note = Geometric means of the trials: median and p99 of the latency, the
 metrics-alone-note = Geometric means of the trials: median and p99 of the latency, the server's CPU time for an answer, the largest memory of the server's own.
 metrics-resident-note = Memory is what the server's processes have resident, added up: what several share counts in each of them. In a group of its own ([confine]) it counts once.
 row-verdict = verdict
+row-missing = blocks still needed
 role-baseline = baseline
 role-again = A/A
 table-note = Time is the median of the trials, r/s their geometric mean; latencies and counts are of all trials together. p99 needs 299 answers.

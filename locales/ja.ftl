@@ -40,6 +40,7 @@ metrics-note = 試行の幾何平均です。応答時間の中央値とp99、1�
 metrics-alone-note = 試行の幾何平均です。応答時間の中央値とp99、1応答あたりのサーバーのCPU時間、サーバー自身のメモリの最大です。
 metrics-resident-note = メモリは、サーバーのプロセスの常駐サイズの合計です。複数のプロセスが共有する分は、それぞれに数えられます。専用のグループ([confine])の中では一度だけ数えられます。
 row-verdict = 判定
+row-missing = あと必要なブロック数
 role-baseline = 基準
 role-again = A/A
 table-note = 時間は試行の中央値、r/s は試行の幾何平均、応答時間と件数は全試行の合算です。p99 は 299 応答以上の場合だけ示します。

@@ -1,6 +1,8 @@
 //! Reading a plan's file: what is not one is said with what to do about it.
 
 use anyhow::{anyhow, bail};
+use model::mistyped;
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -47,10 +49,28 @@ pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> String {
     }
 }
 
-/// What else to try: the plans of the folder that a missing one was looked for in, if there are any, else those where they usually lie.
+/// What else to try: the plan that was probably meant, or the plans of the folder that a missing one was looked for in, if there are any, else
+/// those where they usually lie.
 fn beside(missing: &Path) -> String {
     let is_there = |folder: &&Path| plans(folder).next().is_some();
-    instead(missing.parent().filter(is_there).unwrap_or(Path::new(USUAL)))
+    let folder = missing.parent().filter(is_there).unwrap_or(Path::new(USUAL));
+    // A plan of PHP or nginx lies one folder further down.
+    let all: Vec<PathBuf> =
+        plans(folder).chain(folders(folder).flat_map(|inner| plans(&inner).collect::<Vec<_>>())).collect();
+    match mistyped::meant(stem(missing), &all, |path| stem(path)) {
+        Some(meant) => format!("did you mean {}?", meant.display()),
+        None => instead(folder),
+    }
+}
+
+/// A plan's name without its folder and its ending.
+fn stem(path: &Path) -> &str {
+    path.file_stem().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_dir())
 }
 
 /// The files of a folder that may be plans.

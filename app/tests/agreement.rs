@@ -39,9 +39,12 @@ fn finding(comparison: &Value) -> Option<Finding> {
     let (low, high) = (number("low"), number("high"));
     let interval = if low.is_nan() { "no interval".to_owned() } else { format!("{low:.3} to {high:.3}") };
     let shown = format!("{:.3} ({interval}) {said}", number("ratio"));
-    // Only the comparison itself has a sentence, not each of its metrics.
-    let sentence = comparison["sentence"]["text"].as_str();
-    let is_silent = verdict == OPEN && sentence.is_some_and(|text| !text.contains("still needed"));
+    // The comparison itself has a sentence; its metrics have a number, from as many blocks on as show any noise.
+    let says = match comparison["sentence"]["text"].as_str() {
+        Some(text) => text.contains("still needed"),
+        None => low.is_nan() || comparison["more_blocks"].is_u64(),
+    };
+    let is_silent = verdict == OPEN && !says;
     Some(Finding { verdict, shown, is_silent, is_noise: false })
 }
 
@@ -181,6 +184,7 @@ plans! {
     long_check_agreement_front "front.toml";
     long_check_agreement_keepalive "keepalive.toml";
     long_check_agreement_keepalive_held "keepalive-held.toml";
+    long_check_agreement_keepalive_page "keepalive-page.toml";
     long_check_agreement_keepalive_quiet "keepalive-quiet.toml";
     long_check_agreement_keepalive_requests "keepalive-requests.toml";
     long_check_agreement_memory_cliff "memory-cliff.toml" "--make-swap" "2G";
@@ -189,6 +193,7 @@ plans! {
     long_check_agreement_nginx_access_log_lost "nginx/access-log-lost.toml";
     long_check_agreement_nginx_keepalive "nginx/keepalive.toml";
     long_check_agreement_nginx_limiter_walk "nginx/limiter-walk.toml";
+    long_check_agreement_nginx_php_memory "nginx/php-memory.toml" "--make-swap" "1G";
     long_check_agreement_prefork_worker "prefork-worker.toml";
     long_check_agreement_f5 "php/f5.toml";
     long_check_agreement_limiter "php/limiter.toml";

@@ -159,10 +159,15 @@ fn a_plan_that_is_none() {
     std::fs::write(tool.path("program"), b"name = 1\n\x7fELF\xff").expect("a file");
     check_typed(&tool, &["run", &path("program")], 2, &["program:2: this is not UTF-8 text"]);
     // Where the plans that come with webdyno are, they are offered.
-    let mut command = tool.command(&["run", "nowhere.toml"]);
-    let output = command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).output().expect("webdyno runs");
-    let finished = Finished::of(&output);
-    assert!(finished.err.contains("there is no plan nowhere.toml; plans/first-look.toml is one"), "{finished:?}");
+    let check = |name: &str, says: &str| {
+        let mut command = tool.command(&["run", name]);
+        let output = command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).output().expect("webdyno runs");
+        let finished = Finished::of(&output);
+        assert!(finished.err.contains(&format!("there is no plan {name}; {says}")), "{finished:?}");
+    };
+    check("nowhere.toml", "plans/first-look.toml is one");
+    check("plans/kepalive.toml", "did you mean plans/keepalive.toml?");
+    check("plans/wordpress", "did you mean plans/php/wordpress.toml?");
 }
 
 #[test]

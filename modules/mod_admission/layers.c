@@ -50,7 +50,15 @@ static bool is_named(const char *handler, const char *const *names) {
   return false;
 }
 
-handler_kind layers_kind_of(const char *handler) {
+/* mod_php runs a page of HTML that its owner may execute where its xbithack is on, and that any .htaccess file may say that can change a
+ * handler. Which places have it on is mod_php's own knowledge. */
+static bool is_page_with_php(const request_rec *r) {
+  return running.has_php && (r->finfo.protection & APR_UEXECUTE) && r->handler && !strcmp(r->handler, "text/html");
+}
+
+handler_kind layers_kind_of(const request_rec *r) {
+  const char *handler = r->handler;
+  if (is_page_with_php(r)) return KIND_DYNAMIC;
   if (!handler || is_static(handler)) return KIND_STATIC;
   return is_own_page(handler) ? KIND_OWN_PAGE : KIND_DYNAMIC;
 }

@@ -6,13 +6,13 @@
 
 #include "request.h"
 
-handler_kind layers_kind_of(const char *handler);
+handler_kind layers_kind_of(const request_rec *r);
 
 /* Where nobody has set a handler httpd takes the content type, which names a program, too, where `AddType cgi-script .cgi` does. Files
  * are mostly of text/ and image/, and no program that httpd knows begins as these do: seen by one letter. To look for the slash takes 25
- * instructions, and a call, for which those would pay who are in no group. */
+ * instructions, and a call, for which those would pay who are in no group. What may be executed is looked at more closely: PHP may run it. */
 static inline bool layers_is_file(const request_rec *r) {
-  return r->handler && r->handler == r->content_type && (r->handler[0] == 't' || r->handler[0] == 'i');
+  return r->handler && r->handler == r->content_type && (r->handler[0] == 't' || r->handler[0] == 'i') && !(r->finfo.protection & APR_UEXECUTE);
 }
 
 /* Whether it is seen at once that no group at this place can be meant for this request. It is asked for all requests of the
@@ -22,7 +22,7 @@ static inline bool layers_are_none(const request_rec *r, const place_rules *plac
   return running.programs_only && !place->policy && layers_is_file(r);
 }
 
-static inline handler_kind layers_kind(const request_rec *r) { return layers_is_file(r) ? KIND_STATIC : layers_kind_of(r->handler); }
+static inline handler_kind layers_kind(const request_rec *r) { return layers_is_file(r) ? KIND_STATIC : layers_kind_of(r); }
 
 /* Whether the handler only starts another request, as mod_rewrite's in a directory does: that one is decided about by itself. */
 static inline bool layers_starts_another(const request_rec *r, handler_kind kind) {

@@ -154,6 +154,10 @@ static void warn(server_rec *main_server) {
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
                  "ADM0004: AdmissionHoldFd: programs started by mod_cgid are not children of the request's process and do "
                  "not keep its permit; it works with mod_cgi and with programs that PHP starts");
+  if (current->holds_files && ap_find_linked_module("mpm_itk.c"))
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
+                 "ADM0005: AdmissionHoldFd: where mpm-itk has another user for a request (AssignUserID) its process may not open the hold "
+                 "file, and its programs do not keep its permit");
   int threaded = 0;
   ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded);
   if (current->holds_files && threaded)

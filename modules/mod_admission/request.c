@@ -168,8 +168,9 @@ static void try_again_behind_oneself(visit *v, const adm_request *request) {
 static void lock_for_programs(visit *v) {
   static _Atomic bool told; /* once in each process: it would be so for each request */
   v->lock = hold_lock(running.hold_path, running.table, &v->answer);
+  /* Of a copy, which is a process for each connection, it is told at the start (ADM0005). */
   if (v->lock < 0 && !atomic_exchange(&told, true))
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, errno, v->r, "ADM0023: AdmissionHoldFd: %s: this request is held until its handler ends only",
+    ap_log_rerror(APLOG_MARK, running.copies > 0 ? APLOG_INFO : APLOG_ERR, errno, v->r, "ADM0023: AdmissionHoldFd: %s: this request is held until its handler ends only",
                   running.hold_path);
 }
 

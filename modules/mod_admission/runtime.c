@@ -389,6 +389,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
     running.programs_only &= rule->handlers == HANDLERS_DYNAMIC;
     running.holds_responses |= rule->settings.hold != 0;
   }
+  running.has_php = ap_find_linked_module("mod_php.c") || ap_find_linked_module("mod_php7.c") || ap_find_linked_module("mod_php5.c");
   running.audience = audience_listens();
   others_off(running.table);
   make_runtime_dir(pool, main_server);

@@ -28,6 +28,7 @@ typedef struct runtime {
   unsigned copies;       /* how many forks lie between the child that Apache started and this process: a copy's permits may be another's */
   bool programs_only;    /* all groups are for programs: of files nothing has to be known */
   bool holds_responses;  /* a group has hold=response */
+  bool has_php;          /* mod_php is there, which may run pages that look like files */
   bool audience;         /* somebody can ask for the variables of requests that simply went on */
 } runtime;
 

@@ -191,6 +191,8 @@ pub struct Disks {
     pub swap_share: Option<f64>,
     /// Readings in which a process of the server waited for one, of all, 0 to 1.
     pub asleep: Option<f64>,
+    /// Processes of the server that sleep at one, median.
+    pub sleepers: Option<f64>,
 }
 
 /// The server's workers and its door.
@@ -430,6 +432,7 @@ impl Disks {
             queue: window.rate(Column::DiskWeightedMs).map(|ms| ms / 1e3),
             swap_share: swap_bytes.zip(bytes).map(share),
             asleep: asleep(window),
+            sleepers: window.median(Column::TreeDiskSleep),
         }
     }
 

@@ -480,6 +480,31 @@ fn what_processes_share_costs_once() {
     assert_eq!(fitting(12, true), Some(6.0));
 }
 
+/// Eleven processes of PHP-FPM in 96 MiB, of 6 MiB each; the master has more resident, and is no worker.
+#[test]
+fn of_a_pool_its_workers_cost() {
+    let scene = calm().load(100, 25.0).pool(11, 11, 80, 2).grouped(96).before(&[(GroupAnon, 12 << 20)]).levels(&[
+        (TreeProcesses, 14),
+        (TreeRssLargest, 27 << 20),
+        (GroupAnon, 78 << 20),
+        (GroupUsage, 80 << 20),
+    ]);
+    let scene = scene.counters(&[(CpuUser, 195.0), (CpuSystem, 0.0), (CpuIdle, 0.0), (GroupCpuNs, 1.9e9)]);
+    let (head, mut trial) = scene.build();
+    let held = |resident: u64, own: u64| Held {
+        resident: resident << 20,
+        own: own << 20,
+        proportional: own << 20,
+        ..Held::default()
+    };
+    let web = Crew { workers: vec![held(4, 2)], others: vec![held(6, 1)], ..Crew::default() };
+    let pool = Crew { workers: vec![held(13, 6); 11], others: vec![held(27, 21)], ..Crew::default() };
+    trial.workers = Some(WorkersHeld { crews: vec![web, pool], ..WorkersHeld::default() });
+    let diagnosis = diagnose(&head, &head.plan.cells[0], &trial);
+    assert_eq!(diagnosis.primary.id, "cause-worker-limit-right");
+    assert_eq!(diagnosis.primary.numbers.get(Quantity::WorkersThatFit), Some(12.0), "(96 - 2 - 1 - 21) / 6");
+}
+
 #[test]
 fn a_monitor_that_saw_little_says_so() {
     check(&calm().seconds(0), &expect!["monitor-unfit |  | "]);

@@ -82,7 +82,7 @@ pub struct Group {
     pub fullest: u64,
     /// How long the oldest permit is held.
     pub oldest_ms: u64,
-    /// How long permits are held: a moving mean.
+    /// How long permits were held, in the mean.
     pub service_us: u64,
     /// What became of requests.
     pub counts: Counts,

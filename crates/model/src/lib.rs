@@ -18,6 +18,7 @@ pub mod foreign;
 pub mod import;
 pub mod latency;
 pub mod load;
+pub mod mistyped;
 pub mod others;
 pub mod plan;
 pub mod process;

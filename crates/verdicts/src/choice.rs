@@ -218,17 +218,28 @@ impl Setting {
         metric == Metric::Goodput || self.paced && LATENCIES.contains(&metric)
     }
 
+    /// The first metric that must be known and does not show the two to be the same.
+    fn decided_by(&self) -> Option<Metric> {
+        let mut asked = ORDER.into_iter().filter(|metric| self.is_asked(*metric));
+        asked.find(|metric| match self.verdict(*metric) {
+            Some(verdict) => verdict != Verdict::Equivalent,
+            // Latencies that nobody knows are no question that more blocks answer.
+            None => *metric == Metric::Goodput,
+        })
+    }
+
     /// By what it is open whether it is better than the one that stays: the first that must be known and is not.
     #[must_use]
     pub fn open_by(&self) -> Option<Metric> {
-        let mut asked = ORDER.into_iter().filter(|metric| self.is_asked(*metric));
-        let is_passed = |metric: &Metric| match self.verdict(*metric) {
-            Some(verdict) => verdict == Verdict::Equivalent,
-            // Latencies that nobody knows are no question that more blocks answer.
-            None => *metric != Metric::Goodput,
-        };
-        let first = asked.find(|metric| !is_passed(metric))?;
+        let first = self.decided_by()?;
         matches!(self.verdict(first), None | Some(Verdict::Inconclusive { .. })).then_some(first)
+    }
+
+    /// How it stands to the one that stays, by all that must be known: as many answers per second at a slower latency are worse where
+    /// a timetable asks for so many. `None` where they were not compared.
+    #[must_use]
+    pub fn overall(&self) -> Option<Verdict> {
+        self.decided_by().map_or(Some(Verdict::Equivalent), |metric| self.verdict(metric))
     }
 
     /// What it gains, as a ratio on which more is better; nothing where it was not compared.

@@ -115,7 +115,6 @@ typedef struct adm_group {
   _Atomic uint32_t limit, settings_limit, queue, timeout_ms, status, cost, settings_cost, min, max;
   _Atomic uint32_t mode, order, adaptive, learn, hold;
   _Atomic uint32_t retired;    /* no configuration names it any more: its place may be given to another */
-  _Atomic uint64_t service_ns; /* how long a permit is held, a moving mean over all entries, for people */
   adm_counts counts;
   adm_histogram wait, service;
 } adm_group;

@@ -29,6 +29,13 @@ typedef struct adm_report {
   adm_news news;            /* the controller's words: adm_news_read, or its own */
 } adm_report;
 
+/* The mean of what was measured, in microseconds; 0 where nothing was. */
+static inline uint64_t adm_mean_us(const adm_histogram *from) {
+  uint64_t count = 0;
+  for (unsigned i = 0; i < ADM_BUCKETS; i++) count += from->bucket[i];
+  return count > 0 ? from->sum_us / count : 0;
+}
+
 /* Version 1 of the format that docs/admission/status.md describes; one line, with its newline. */
 void adm_render_json(const adm_report *report, adm_put put, void *world);
 

@@ -88,7 +88,7 @@ static void group_row(adm_text *text, const adm_report *report, const adm_survey
   amount_cell(text, index, total->held);
   amount_cell(text, index, total->fullest);
   cell(text, total->waiting);
-  time_cell(text, group->service_ns / 1000);
+  time_cell(text, adm_mean_us(&group->service));
   percentile_cell(text, &group->service, 99);
   percentile_cell(text, &group->wait, 50);
   percentile_cell(text, &group->wait, 99);

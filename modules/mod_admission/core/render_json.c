@@ -147,7 +147,7 @@ static void group_object(json_out *json, const char *name, const adm_report *rep
   number(json, "waiting", total->waiting);
   number(json, "fullest", total->fullest * unit);
   number(json, "oldest_ms", total->oldest_ns / 1000000);
-  number(json, "service_us", group->service_ns / 1000);
+  number(json, "service_us", adm_mean_us(&group->service));
   counts(json, &group->counts);
   histogram(json, "wait", &group->wait);
   histogram(json, "service", &group->service);

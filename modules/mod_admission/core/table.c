@@ -163,7 +163,6 @@ void adm_group_learned(adm_group *group, const adm_group *before) {
   group->limit = before->limit;
   group->settings_limit = before->settings_limit;
   group->adaptive = before->adaptive;
-  group->service_ns = before->service_ns;
 }
 
 void adm_group_retire(adm_group *group) {

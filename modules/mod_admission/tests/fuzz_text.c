@@ -12,6 +12,7 @@
 #include "../core/pressure.h"
 #include "../core/values.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,7 +235,11 @@ static size_t damage(char *text, size_t size) {
 
 int main(int argc, char **argv) {
   unsigned long iterations = argc > 1 ? strtoul(argv[1], NULL, 10) : 20000;
-  state = (argc > 2 ? strtoull(argv[2], NULL, 10) : 1) * 2 + 1;
+  /* Others each time; said beforehand, so that what fails can be had again. */
+  uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : adm_now_ns() % 1000000;
+  printf("fuzz_text: %lu inputs, seed %" PRIu64 "\n", iterations, seed);
+  fflush(stdout);
+  state = seed * 2 + 1;
   char text[INPUT];
   for (unsigned long i = 0; i < iterations; i++) {
     const char *start = corpus[chance(sizeof corpus / sizeof *corpus)];
@@ -248,7 +253,6 @@ int main(int argc, char **argv) {
     LLVMFuzzerTestOneInput(exact, size);
     free(exact);
   }
-  printf("fuzz_text: %lu inputs\n", iterations);
   return 0;
 }
 

@@ -557,6 +557,41 @@ static void two_that_wake_give_one_turn(void) {
   table_end(table);
 }
 
+/* As soon as a permit is back its entry may be another name's: how long the first one was held is nothing of that one's. */
+static struct { adm_table *table; adm_layer layer; adm_answer answer; } comes_next;
+
+static void the_entry_is_anothers(void) {
+  adm_owner other = adm_owner_join(comes_next.table, somebody());
+  CHECK_EQUAL(adm_admit(comes_next.table, other, &(adm_request){.layer = &comes_next.layer, .layers = 1}, &comes_next.answer), ADM_ADMITTED);
+}
+
+static void what_is_learned_is_of_the_one_that_was_held(void) {
+  adm_table *table = table_of((adm_shape){16, 8, 8});
+  int group = group_with(table, "g", 3, 0, ADM_FIFO);
+  adm_owner me = adm_owner_join(table, somebody());
+  adm_answer mine, one;
+  for (uint32_t i = 0; i < table->shape.entries; i++) { /* the last one is held, and older than the others */
+    char label[] = {'/', 'f', (char)('A' + i), 0};
+    adm_layer layer = layer_of(table, group, label);
+    bool last = i + 1 == table->shape.entries;
+    CHECK_EQUAL(adm_admit(table, me, &(adm_request){.layer = &layer, .layers = 1}, last ? &mine : &one), ADM_ADMITTED);
+    if (!last) adm_release(table, &one, NULL, NULL);
+  }
+  adm_entry *entry = mine.permit[0].entry;
+  entry->used_ns -= 2000000000u;
+  mine.since_ns -= 2000000000u;
+  comes_next.table = table;
+  comes_next.layer = layer_of(table, group, "/new");
+  meanwhile.at = "release: returned";
+  meanwhile.what = the_entry_is_anothers;
+  adm_release(table, &mine, NULL, NULL);
+  CHECK(meanwhile.at == NULL);
+  CHECK(comes_next.answer.permits == 1 && comes_next.answer.permit[0].entry == entry);
+  CHECK_EQUAL(entry->service_ns, 0);
+  CHECK(adm_group_at(table, group)->service.sum_us >= 2000000);
+  table_end(table);
+}
+
 static void somebody_died_at_each_step(void) {
   CHECK(STEPS > 10);
   for (size_t i = 0; i < STEPS; i++) check_said(grave->died_at[i], __FILE__, __LINE__, "nobody died at the step %s", steps[i]);
@@ -585,6 +620,7 @@ int main(void) {
   nothing_is_left_of_one_who_is_woken_while_swept();
   the_limit_holds_where_costs_are_mixed();
   two_that_wake_give_one_turn();
+  what_is_learned_is_of_the_one_that_was_held();
   somebody_died_at_each_step();
   return checked("crash");
 }

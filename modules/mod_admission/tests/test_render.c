@@ -48,7 +48,6 @@ static void fill(adm_table *table, adm_owner owner, adm_layer layer, unsigned pe
 }
 
 static void measured(adm_group *group, uint64_t mean_us) {
-  group->service_ns = mean_us * 1000;
   group->service.bucket[17] = 900;
   group->service.bucket[20] = 100;
   group->service.sum_us = 1000 * mean_us;

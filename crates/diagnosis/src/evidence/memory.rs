@@ -4,7 +4,7 @@ use super::window::Window;
 use super::{Machine, Offered, Pressure, Whose, Workers};
 use crate::number::{Numbers, Quantity};
 use model::reading::{Column, Reading};
-use model::workers::WorkersHeld;
+use model::workers::{Crew, WorkersHeld};
 
 /// Bytes in a page of the counters of /proc/vmstat and memory.stat, on the machines we run on.
 const PAGE: f64 = 4096.0;
@@ -83,7 +83,7 @@ impl Memory {
         let grouped = window.most_ever(Column::GroupUsage).is_some();
         let in_use = if grouped { group_in_use } else { host_in_use };
         let (base, peak) = (window.least_before(in_use), window.most_of(in_use));
-        let cost = cost(window, base, peak, workers.in_work(offered), held);
+        let cost = cost(window, base, peak, workers, workers.in_work(offered), held);
         let refaults = |of_group: Column, of_host: Column| {
             let (whose, column) = if grouped { (Whose::Group, of_group) } else { (Whose::Host, of_host) };
             Some(Size { whose, bytes: window.rate(column)? * PAGE })
@@ -246,11 +246,13 @@ struct Cost {
 
 /// What one request in work takes, from below: the growth of memory over the requests in work, or the largest process when there
 /// is a process for every request (a CGI, a prefork child). Neither sees the whole while requests do not peak together or parts
-/// are swapped out, so the larger one is taken, and the warm-up, where one was alone, counts.
+/// are swapped out, so the larger one is taken, and the warm-up, where one was alone, counts. With PHP-FPM the largest process is
+/// its master or the web server's, as a rule, of which a further request takes none: there it is the largest of the pool's own.
 fn cost(
     window: &Window<'_>,
     base: Option<f64>,
     peak: Option<f64>,
+    workers: &Workers,
     in_work: f64,
     held: Option<&WorkersHeld>,
 ) -> Option<Cost> {
@@ -259,9 +261,20 @@ fn cost(
     // The largest may be one of those that no limit of the server's holds.
     let limited = window.most(Column::GroupUsage).is_none() || window.most(Column::TreeBehindCpuNs).is_none();
     let largest = window.most_ever(Column::TreeRssLargest).filter(|_| process_each && limited);
-    let largest = largest.map(|resident| alone(resident, held).unwrap_or(Cost { each: resident, shared: None }));
+    let largest = match workers.pool {
+        Some(_) => held.and_then(of_pool),
+        None => largest.map(|resident| alone(resident, held).unwrap_or(Cost { each: resident, shared: None })),
+    };
     let each = growth.into_iter().chain(largest.map(|cost| cost.each)).reduce(f64::max)?;
     Some(Cost { each, shared: largest.and_then(|cost| cost.shared) })
+}
+
+/// What the largest of all workers has for itself, those of the pool included.
+fn of_pool(held: &WorkersHeld) -> Option<Cost> {
+    let largest = |crew: &Crew| crew.workers.iter().map(|worker| worker.alone()).max();
+    let (crew, each) =
+        held.crews.iter().filter_map(|crew| Some((crew, largest(crew)?))).max_by_key(|(_, each)| *each)?;
+    Some(Cost { each: each as f64, shared: Some(held.without(crew) as f64) })
 }
 
 /// What the largest worker has for itself: what it has as others do (libraries, what its parent read) no further one takes, and is counted

@@ -62,6 +62,8 @@ fn answers_that_wait_to_be_sent_say_so_only_while_nobody_is_busy() {
     let diagnosis = check(&waiting, &expect!["network |  | "]);
     assert_eq!(diagnosis.primary.numbers.get(Quantity::Sending), Some(3.0));
     check(&waiting.clone().levels(&[(TcpSending, 1)]), &expect!["offered-concurrency |  | "]);
+    // Their processes wait for a disk, each in the midst of a write.
+    check(&waiting.clone().levels(&[(TreeDiskSleep, 3)]), &expect!["offered-concurrency |  | "]);
     // The client may be what is slow to take them, or the server to send.
     check(&waiting.clone().generator(0.8), &expect!["offered-concurrency |  | "]);
     check(&waiting.clone().generator(0.95), &expect!["generator-saturated |  | "]);

@@ -11,6 +11,19 @@ use verdicts::Compared;
 /// More missing blocks than this are not counted: nobody makes them, and an estimate that far ahead is a guess.
 pub(crate) const MOST_MISSING: u32 = 100;
 
+/// About how many blocks more would decide it, where that is not decided and can be told.
+pub(crate) fn missing(comparison: &Comparison) -> Option<u32> {
+    match comparison.verdict {
+        Verdict::Inconclusive { more_blocks } => more_blocks,
+        Verdict::Better | Verdict::Worse | Verdict::Equivalent => None,
+    }
+}
+
+/// The same in a table.
+pub(crate) fn missing_shown(blocks: u32) -> String {
+    if blocks > MOST_MISSING { format!("> {MOST_MISSING}") } else { blocks.to_string() }
+}
+
 /// The sentences of one kind of question.
 struct Wording {
     compared: &'static str,

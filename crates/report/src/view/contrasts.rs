@@ -2,7 +2,7 @@
 
 use crate::language::{Catalogue, Sentence};
 use crate::view::ComparisonView;
-use crate::view::compared::{of_contrast, verdict_of_contrast};
+use crate::view::compared::{missing, missing_shown, of_contrast, verdict_of_contrast};
 use crate::view::judged::Judged;
 use crate::view::metrics::Others;
 use crate::view::table::{NOTHING, Row, RowKind, Table, percent, ratio};
@@ -49,6 +49,8 @@ pub struct RatioView {
     pub blocks: usize,
     /// One word; less is better.
     pub verdict: Sentence,
+    /// About so many blocks more would decide it; absent where it is decided or that cannot be told.
+    pub more_blocks: Option<u32>,
 }
 
 /// How factors are combined.
@@ -79,6 +81,7 @@ fn view(run: &Run, contrast: &Contrast, judged: &Judged, others: &Others, words:
             high: comparison.interval.map(|it| it.high),
             blocks: comparison.blocks,
             verdict: verdict_of_contrast(comparison, contrast, words),
+            more_blocks: missing(comparison),
         })
     });
     ContrastView {
@@ -184,6 +187,10 @@ pub(crate) fn table(contrasts: &[ContrastView], confidence: f64, words: &Catalog
             Some(format!("{}–{}", ratio(view.low?), ratio(view.high?)))
         }));
         rows.push(row(RowKind::Interval, format!("  {}", words.word("row-verdict")), &|it| Some(of(it)?.verdict.text)));
+        if contrasts.iter().any(|it| of(it).is_some_and(|view| view.more_blocks.is_some())) {
+            let label = format!("  {}", words.word("row-missing"));
+            rows.push(row(RowKind::Interval, label, &|it| of(it)?.more_blocks.map(missing_shown)));
+        }
     }
     let heads = contrasts.iter().map(|contrast| contrast.name.clone()).collect();
     Table { heads, rows, notes: vec![words.say("contrasts-note", &[])] }

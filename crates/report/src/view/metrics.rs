@@ -2,7 +2,7 @@
 //! intervals hold together over the cells and not over the metrics, and none of them decides a run.
 
 use crate::language::Catalogue;
-use crate::view::compared::verdict_word;
+use crate::view::compared::{missing, missing_shown, verdict_word};
 use crate::view::table::{NOTHING, Row, RowKind, Table, heads, percent, ratio};
 use crate::view::{CellView, MetricView};
 use model::plan::{Cell, Role};
@@ -40,6 +40,7 @@ impl Others {
                 high: comparison.and_then(|it| Some(it.interval?.high)),
                 blocks: comparison.map_or(0, |it| it.blocks),
                 verdict: comparison.map(|it| verdict_word(it.verdict, words)),
+                more_blocks: comparison.filter(|_| cell.role != Role::Again).and_then(missing),
             })
         };
         self.0.iter().filter_map(view).collect()
@@ -104,13 +105,17 @@ fn rows(cells: &[CellView], metric: Metric, compared: bool, confidence: f64, wor
         figures: cells.iter().map(figure).collect(),
     };
     let confidence = words.say("row-interval", &[("confidence", percent(confidence).into())]).text;
-    vec![
+    let more = |cell: &CellView| compared(cell, |view| view.more_blocks.map(missing_shown));
+    let is_missing = cells.iter().any(|cell| of(cell, metric).is_some_and(|view| view.more_blocks.is_some()));
+    let mut rows = vec![
         printed(metric, &values, words),
         row(RowKind::Ratio, words.word("row-against"), &ratio_of),
         row(RowKind::Interval, confidence, &interval),
         // Not of the kind that is coloured by the verdict on throughput.
         row(RowKind::Interval, words.word("row-verdict"), &verdict),
-    ]
+    ];
+    rows.extend(is_missing.then(|| row(RowKind::Interval, words.word("row-missing"), &more)));
+    rows
 }
 
 /// The numbers themselves, in one scale.

@@ -363,6 +363,9 @@ pub struct MetricView {
     pub blocks: usize,
     /// One word; less is better.
     pub verdict: Option<Sentence>,
+    /// About so many blocks more would decide it; absent where it is decided or that cannot be told, and for the A/A cell, which waits
+    /// for nothing.
+    pub more_blocks: Option<u32>,
 }
 
 /// What limited a cell.

@@ -252,8 +252,7 @@ impl Teller<'_> {
     /// What became of the other settings, and what it takes to decide what is open.
     fn rest(&self, choice: &Choice, is_taken: bool, open: &[String]) -> Vec<Sentence> {
         let with = |verdict: Verdict| {
-            let is_it = move |setting: &Setting| setting.by(Metric::Goodput).is_some_and(|it| it.verdict == verdict);
-            let of = |setting: &&Setting| setting.open_by().is_none() && is_it(setting);
+            let of = |setting: &&Setting| setting.overall() == Some(verdict);
             self.list(choice.others.iter().filter(of).map(|setting| self.words.quoted(&self.name(setting))))
         };
         let mut told = Vec::new();

@@ -356,4 +356,14 @@ fn at_a_given_rate_latency_is_asked() {
         a or b c: Open; alike; open b c (Some(99) blocks)
     "#]],
     );
+    // As many answers, each of them later.
+    let slower = run.trials.iter_mut().filter(|trial| trial.cell == "b").filter_map(|trial| trial.load.as_mut());
+    for load in slower {
+        load.total = Latency::new();
+        (0..load.counts.good).for_each(|_| load.total.record(1500));
+    }
+    let overall = |run: &Run| all(run)[0].others[0].overall();
+    assert_eq!(overall(&run), Some(Verdict::Worse));
+    run.head.plan.loads[0].pace = model::plan::Pace::default();
+    assert_eq!(overall(&run), Some(Verdict::Equivalent));
 }

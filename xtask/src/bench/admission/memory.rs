@@ -2,8 +2,9 @@
 
 use super::Stand;
 use super::apache::{Apache, open_to_all};
+use crate::bench::cases::Limit;
 use crate::bench::programs::need;
-use crate::bench::report::{Heading, Raw, Section, table};
+use crate::bench::report::{Heading, Judgement, Raw, Section, table};
 use anyhow::{Context, bail};
 use rustix::process::Pid;
 use std::fs;
@@ -15,6 +16,10 @@ const PAGE: &str = "/info.php";
 /// Requests before the first look: caches and pools have their size then.
 const WARM: u64 = 2000;
 
+/// What a worker may grow by more with the module than without, in KiB: sixteen pages. A byte that each of a million requests leaves behind is
+/// a thousand.
+const GROWTH: f64 = 64.0;
+
 const CHILDREN: &str = "StartServers 4\nMinSpareServers 4\nMaxSpareServers 4\nMaxRequestWorkers 4\nServerLimit 4\n";
 
 pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow::Result<Section> {
@@ -24,7 +29,7 @@ pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow:
     let with = format!("{CHILDREN}LoadModule admission_module {}\n{group}", stand.module.display());
     let mut section =
         Section { heading, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
-    let mut rows = Vec::new();
+    let (mut rows, mut grown) = (Vec::new(), Vec::new());
     for (name, directives, has_controller) in
         [("a worker, without the module", CHILDREN.to_owned(), false), ("a worker, in a group", with, true)]
     {
@@ -44,6 +49,7 @@ pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow:
         }
         apache.end(stand)?;
         let [before, after] = [&looks[0], &looks[1]];
+        grown.push(after.worker as f64 - before.worker as f64);
         let mut kinds = vec![(name, before.worker, after.worker)];
         if has_controller {
             kinds.push(("the module's own process", before.controller, after.controller));
@@ -66,6 +72,11 @@ pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow:
          PHP (phpinfo) in a group, from 100 clients at once. The module's table is shared and not in it."
     ));
     section.body.push(table(&["", "before", "after", "more"], &rows));
+    section.judgements.push(Judgement {
+        what: format!("what a worker grew by in {requests} requests, KiB more than without the module,"),
+        found: Ok(grown[1] - grown[0]),
+        limit: Limit::AtMost(GROWTH),
+    });
     section.commands.push(format!("ab -q -l -c 100 -n {requests} http://127.0.0.1:PORT{PAGE}"));
     Ok(section)
 }

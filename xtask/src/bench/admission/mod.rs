@@ -49,8 +49,12 @@ enum Case {
     Memory,
     /// CPU time per request beside mod_qos and mod_lua: plans/admission/overhead.toml; needs the package libapache2-mod-qos
     Overhead,
+    /// The same of mod_admission alone, in 400 blocks, against its goal: plans/admission/overhead-own.toml
+    OverheadOwn,
     /// The memory cliff with each means against it: plans/admission/memory-cliff.toml; needs libapache2-mod-qos, too
     Overload,
+    /// The goals of that in fewer cells and more blocks, for the p99 of files: plans/admission/files-beside.toml
+    FilesBeside,
     /// The same with 10, 50 and 200 clients and MaxRequestWorkers 3 to 8, and which of these is the best: plans/admission/worker-limits.toml
     WorkerLimits,
 }
@@ -66,7 +70,9 @@ impl Case {
             Case::Overhead => {
                 ("overhead", "CPU time per request with limits that are never reached, phpinfo, 100 connections")
             }
+            Case::OverheadOwn => ("overhead-own", "the same of mod_admission alone, in more blocks"),
             Case::Overload => ("overload", "programs whose memory does not fit, and files beside them"),
+            Case::FilesBeside => ("files-beside", "files beside programs whose memory does not fit, in more blocks"),
             Case::WorkerLimits => (
                 "worker-limits",
                 "programs whose memory does not fit, with each MaxRequestWorkers that may be the best",
@@ -142,7 +148,9 @@ fn measure(stand: &Stand, case: Case, flags: &Flags) -> anyhow::Result<Section> 
         }
         Case::Memory => memory::measure(stand, heading, many(flags.requests, 1_000_000, 10_000)),
         Case::Overhead => plans::overhead(stand, heading, flags),
+        Case::OverheadOwn => plans::overhead_own(stand, heading, flags),
         Case::Overload => plans::overload(stand, heading, flags),
+        Case::FilesBeside => plans::files_beside(stand, heading, flags),
         Case::WorkerLimits => plans::worker_limits(stand, heading, flags),
     }
 }

@@ -2,10 +2,8 @@
 
 use super::source::Source;
 use super::{PlanError, names};
+use crate::mistyped;
 use toml::de::Error;
-
-/// Names that are at least so much alike are one name mistyped: the measure and the limit that clap uses for flags.
-const ALIKE: f64 = 0.7;
 
 impl Source<'_> {
     /// TOML's own message, translated.
@@ -90,9 +88,7 @@ fn unknown(kind: &str, name: &str, message: &str) -> String {
         .split_once(", expected ")
         .map(|(_, known)| known.split('`').skip(1).step_by(2).map(str::to_owned).collect())
         .unwrap_or_default();
-    let alike = |known: &&String| strsim::jaro(name, known);
-    let nearest = known.iter().max_by(|a, b| alike(a).total_cmp(&alike(b))).filter(|known| alike(known) > ALIKE);
-    match nearest {
+    match mistyped::meant(name, &known, |known| known) {
         Some(nearest) => format!("unknown {kind} `{name}`; did you mean `{nearest}`?"),
         None if known.is_empty() => format!("unknown {kind} `{name}`"),
         None => format!("unknown {kind} `{name}`; there is {}", names(known.iter())),
