@@ -54,14 +54,18 @@ pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> String {
 fn beside(missing: &Path) -> String {
     let is_there = |folder: &&Path| plans(folder).next().is_some();
     let folder = missing.parent().filter(is_there).unwrap_or(Path::new(USUAL));
+    let here: Vec<PathBuf> = plans(folder).collect();
+    let mut inner: Vec<PathBuf> = folders(folder).flat_map(|inner| plans(&inner).collect::<Vec<_>>()).collect();
+    inner.sort();
     // A plan of PHP or nginx lies one folder further down.
-    let all: Vec<PathBuf> =
-        plans(folder).chain(folders(folder).flat_map(|inner| plans(&inner).collect::<Vec<_>>())).collect();
-    match mistyped::meant(stem(missing), &all, |path| stem(path)) {
-        Some(meant) => format!("did you mean {}?", meant.display()),
-        None => instead(folder),
-    }
+    let meant = [here, inner].into_iter().find_map(|plans| {
+        mistyped::meant(stem(missing), &plans, ALIKE, |path| stem(path)).map(|meant| meant.display().to_string())
+    });
+    meant.map_or_else(|| instead(folder), |meant| format!("did you mean {meant}?"))
 }
+
+/// From how much on a plan's name is another one mistyped: of many names one is always somewhat like any word.
+const ALIKE: f64 = 0.8;
 
 /// A plan's name without its folder and its ending.
 fn stem(path: &Path) -> &str {

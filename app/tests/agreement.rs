@@ -38,13 +38,11 @@ fn finding(comparison: &Value) -> Option<Finding> {
     let said = comparison["verdict"]["text"].as_str().unwrap_or_default();
     let (low, high) = (number("low"), number("high"));
     let interval = if low.is_nan() { "no interval".to_owned() } else { format!("{low:.3} to {high:.3}") };
-    let shown = format!("{:.3} ({interval}) {said}", number("ratio"));
-    // The comparison itself has a sentence; its metrics have a number, from as many blocks on as show any noise.
-    let says = match comparison["sentence"]["text"].as_str() {
-        Some(text) => text.contains("still needed"),
-        None => low.is_nan() || comparison["more_blocks"].is_u64(),
-    };
-    let is_silent = verdict == OPEN && !says;
+    // Only the comparison itself has a sentence; its metrics have a number where it can be told.
+    let sentence = comparison["sentence"]["text"].as_str();
+    let is_silent = verdict == OPEN && sentence.is_some_and(|text| !text.contains("still needed"));
+    let more = comparison["more_blocks"].as_u64().map_or_else(String::new, |blocks| format!(", {blocks} more"));
+    let shown = format!("{:.3} ({interval}) {said}{more}", number("ratio"));
     Some(Finding { verdict, shown, is_silent, is_noise: false })
 }
 

@@ -56,9 +56,11 @@ static bool is_page_with_php(const request_rec *r) {
   return running.has_php && (r->finfo.protection & APR_UEXECUTE) && r->handler && !strcmp(r->handler, "text/html");
 }
 
+/* The handler by which groups name a request. */
+static inline const char *handler_of(const request_rec *r) { return is_page_with_php(r) ? "application/x-httpd-php" : r->handler; }
+
 handler_kind layers_kind_of(const request_rec *r) {
-  const char *handler = r->handler;
-  if (is_page_with_php(r)) return KIND_DYNAMIC;
+  const char *handler = handler_of(r);
   if (!handler || is_static(handler)) return KIND_STATIC;
   return is_own_page(handler) ? KIND_OWN_PAGE : KIND_DYNAMIC;
 }
@@ -177,7 +179,7 @@ static __attribute__((noinline)) void leave_out(const visit *v, const group_use 
 
 static ADM_INLINE void add_group(visit *v, const place_rules *place, const group_rule *rule, const group_use *use) {
   if (!rule || !rule->group) return;
-  if (rule->group->mode == ADM_OFF || !concerns(rule, v->r->handler, v->kind)) return;
+  if (rule->group->mode == ADM_OFF || !concerns(rule, handler_of(v->r), v->kind)) return;
   if (v->layers >= ADM_LAYERS - 1) {
     leave_out(v, use); /* never the one that a policy names: that is the only one */
     return;
@@ -281,7 +283,7 @@ bool layers_mean(const request_rec *r, const place_rules *place, const char **gr
   if (layers_starts_another(r, kind)) return false;
   for (int i = 0; place->uses && i < place->uses->nelts; i++) {
     const group_rule *rule = APR_ARRAY_IDX(place->uses, i, group_use *)->group;
-    if (!rule || rule->settings.mode == ADM_OFF || !concerns(rule, r->handler, kind)) continue;
+    if (!rule || rule->settings.mode == ADM_OFF || !concerns(rule, handler_of(r), kind)) continue;
     *group = rule->name;
     return true;
   }

@@ -170,7 +170,7 @@ static void lock_for_programs(visit *v) {
   v->lock = hold_lock(running.hold_path, running.table, &v->answer);
   /* Of a copy, which is a process for each connection, it is told at the start (ADM0005). */
   if (v->lock < 0 && !atomic_exchange(&told, true))
-    ap_log_rerror(APLOG_MARK, running.copies > 0 ? APLOG_INFO : APLOG_ERR, errno, v->r, "ADM0023: AdmissionHoldFd: %s: this request is held until its handler ends only",
+    ap_log_rerror(APLOG_MARK, running.copies > 0 && errno == EACCES ? APLOG_INFO : APLOG_ERR, errno, v->r, "ADM0023: AdmissionHoldFd: %s: this request is held until its handler ends only",
                   running.hold_path);
 }
 

@@ -232,18 +232,21 @@ fn a_page_of_html_that_php_runs() {
         ("www/hack/page.html", page),
         ("www/hack/file.html", "hello\n"),
     ];
-    let Some(server) = with_php("AdmissionGroup one limit=1 key=server\nAdmissionUse one\n", &files) else { return };
-    let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(server.path("www/hack/page.html"), executable).expect("our own file");
-    let gate = server.gate("g");
-    let held = server.send("/hack/page.html?gate=g");
-    server.wait_number("one", "/held", 1);
-    assert_eq!(server.get("/hack/page.html").status, 503);
-    assert_eq!(server.get("/hack/file.html").body, "hello\n");
-    gate.open();
-    assert_eq!(held.answer().status, 200);
-    server.wait_idle();
-    assert_eq!(server.number("one", "/counts/admitted"), 1);
+    for handlers in ["", " handler=application/x-httpd-php"] {
+        let text = format!("AdmissionGroup one limit=1 key=server{handlers}\nAdmissionUse one\n");
+        let Some(server) = with_php(&text, &files) else { return };
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(server.path("www/hack/page.html"), executable).expect("our own file");
+        let gate = server.gate("g");
+        let held = server.send("/hack/page.html?gate=g");
+        server.wait_number("one", "/held", 1);
+        assert_eq!(server.get("/hack/page.html").status, 503);
+        assert_eq!(server.get("/hack/file.html").body, "hello\n");
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+        server.wait_idle();
+        assert_eq!(server.number("one", "/counts/admitted"), 1);
+    }
 }
 
 /// What a page includes is a request of its own; inside a page that holds the permit it rides along instead of waiting for it.

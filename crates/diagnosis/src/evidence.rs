@@ -174,6 +174,9 @@ pub struct Network {
     pub link_use: Option<f64>,
     /// Connections of the server that hold bytes the other end has not received, median.
     pub sending: Option<f64>,
+    /// The same without as many as there are processes of the server at a disk in the same reading. Who waits for one in the midst of a write
+    /// holds the socket, and that its bytes have arrived is not seen until the write goes on.
+    pub stuck: Option<f64>,
 }
 
 /// The disks of the host, and the pressure they put on the server.
@@ -191,8 +194,6 @@ pub struct Disks {
     pub swap_share: Option<f64>,
     /// Readings in which a process of the server waited for one, of all, 0 to 1.
     pub asleep: Option<f64>,
-    /// Processes of the server that sleep at one, median.
-    pub sleepers: Option<f64>,
 }
 
 /// The server's workers and its door.
@@ -222,6 +223,10 @@ pub struct Workers {
     pub held: Option<f64>,
     /// Workers that only kept a connection open, median of what the server told; only where such a connection holds one.
     pub kept: Option<f64>,
+    /// Whether all were taken at some look, a good part of them by such connections.
+    pub shut: bool,
+    /// Readings in which connections waited to be accepted, of all, 0 to 1.
+    pub queued: Option<f64>,
     /// Accepted connections with a request that the server has not read, median; only where a request is no more than its head.
     pub unread: Option<f64>,
     /// Connections waiting to be accepted by another socket of the host, the fullest, median.
@@ -402,6 +407,9 @@ impl Network {
             // A link may be told slower than it is.
             link_use: window.rate(Column::NetLinkNs).map(|ns| (ns / 1e9).min(1.0)),
             sending: window.median(Column::TcpSending),
+            stuck: window.median_of(|row| {
+                Some(row.get(Column::TcpSending)?.saturating_sub(row.get(Column::TreeDiskSleep).unwrap_or(0)))
+            }),
         }
     }
 
@@ -431,8 +439,7 @@ impl Disks {
             busy: window.rate(Column::DiskIoMs).map(|ms| (ms / 1e3).min(1.0)),
             queue: window.rate(Column::DiskWeightedMs).map(|ms| ms / 1e3),
             swap_share: swap_bytes.zip(bytes).map(share),
-            asleep: asleep(window),
-            sleepers: window.median(Column::TreeDiskSleep),
+            asleep: some_of(window, Column::TreeDiskSleep),
         }
     }
 
@@ -455,8 +462,9 @@ impl Disks {
 
 impl Workers {
     fn of(window: &Window<'_>, trial: &Trial, load: &LoadResult) -> Workers {
+        let limit = trial.settings.worker_limit.map(|limit| limit as f64);
         Workers {
-            limit: trial.settings.worker_limit.map(|limit| limit as f64),
+            limit,
             most: window.most(Column::TreeWorkers),
             // Processes are not threads, and one that waits for PHP seems idle: the server itself knows better.
             busy: pool::occupied(trial, load).or_else(|| window.median(Column::TreeBusyWorkers)),
@@ -469,6 +477,8 @@ impl Workers {
             lock_waiters: window.median(Column::TreeLockWaiters),
             held: None,
             kept: pool::kept(trial, load),
+            shut: limit.is_some_and(|limit| pool::shut(trial, load, limit)),
+            queued: some_of(window, Column::AcceptQueue),
             unread: None,
             queue_elsewhere: queue_elsewhere(window),
             behind: None,
@@ -518,10 +528,9 @@ fn turned_away(times: f64, ended: f64, in_flight: f64) -> f64 {
     part(times, ended).max(part(times * RETRY, in_flight)).min(1.0)
 }
 
-/// In how many readings a process of the server slept at a disk.
-fn asleep(window: &Window<'_>) -> Option<f64> {
-    let seen = window.levels(Column::TreeDiskSleep);
-    let (all, some) = seen.fold((0, 0), |(all, some), processes| (all + 1, some + u32::from(processes > 0)));
+/// In how many readings, of all that have it, a level was not nothing, 0 to 1.
+fn some_of(window: &Window<'_>, column: Column) -> Option<f64> {
+    let (all, some) = window.levels(column).fold((0, 0), |(all, some), level| (all + 1, some + u32::from(level > 0)));
     (all > 0).then(|| f64::from(some) / f64::from(all))
 }
 

@@ -498,11 +498,21 @@ fn of_a_pool_its_workers_cost() {
         ..Held::default()
     };
     let web = Crew { workers: vec![held(4, 2)], others: vec![held(6, 1)], ..Crew::default() };
-    let pool = Crew { workers: vec![held(13, 6); 11], others: vec![held(27, 21)], ..Crew::default() };
-    trial.workers = Some(WorkersHeld { crews: vec![web, pool], ..WorkersHeld::default() });
-    let diagnosis = diagnose(&head, &head.plan.cells[0], &trial);
-    assert_eq!(diagnosis.primary.id, "cause-worker-limit-right");
-    assert_eq!(diagnosis.primary.numbers.get(Quantity::WorkersThatFit), Some(12.0), "(96 - 2 - 1 - 21) / 6");
+    let name = "php-fpm8.2".to_owned();
+    let pool = Crew { name, workers: vec![held(13, 6); 11], others: vec![held(27, 21)], ..Crew::default() };
+    let mut fitting = |crews: &[&Crew]| {
+        let crews = crews.iter().map(|crew| (*crew).clone()).collect();
+        trial.workers = Some(WorkersHeld { crews, ..WorkersHeld::default() });
+        let diagnosis = diagnose(&head, &head.plan.cells[0], &trial);
+        assert_eq!(diagnosis.primary.id, "cause-worker-limit-right");
+        diagnosis.primary.numbers.get(Quantity::WorkersThatFit)
+    };
+    assert_eq!(fitting(&[&web, &pool]), Some(12.0), "(96 - 2 - 1 - 21) / 6");
+    // A web server with large workers has none for each page.
+    let large = Crew { workers: vec![held(40, 12)], ..Crew::default() };
+    assert_eq!(fitting(&[&large, &pool]), Some(10.0), "(96 - 12 - 21) / 6");
+    // Of a pool that is not there to be looked at, the growth of the group is all that is known: 66 MiB over eleven.
+    assert_eq!(fitting(&[&web]), Some(14.0), "(96 - 12) / 6");
 }
 
 #[test]

@@ -236,10 +236,14 @@ impl Setting {
     }
 
     /// How it stands to the one that stays, by all that must be known: as many answers per second at a slower latency are worse where
-    /// a timetable asks for so many. `None` where they were not compared.
+    /// a timetable asks for so many. `None` where they were not compared, or the latency of either is not known that would tell.
     #[must_use]
     pub fn overall(&self) -> Option<Verdict> {
-        self.decided_by().map_or(Some(Verdict::Equivalent), |metric| self.verdict(metric))
+        if let Some(metric) = self.decided_by() {
+            return self.verdict(metric);
+        }
+        let is_known = |metric: &Metric| self.verdict(*metric).is_some();
+        ORDER.iter().filter(|metric| self.is_asked(**metric)).all(is_known).then_some(Verdict::Equivalent)
     }
 
     /// What it gains, as a ratio on which more is better; nothing where it was not compared.

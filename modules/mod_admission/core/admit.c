@@ -420,7 +420,7 @@ void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void
   while (answer->permits > 0) {
     const adm_permit *permit = &answer->permit[--answer->permits];
     adm_entry *entry = permit->entry;
-    if (permit->token == 0) continue;
+    if (!permit_is_held(permit)) continue;
     bool lingering = (permit->token & TOKEN_HOLD) && lingers && lingers(world, adm_hold_byte(table, permit));
     /* Before it is given back: an entry that nobody holds may be another name's the next moment. */
     measure(&group_of(table, entry)->service, held_ns);

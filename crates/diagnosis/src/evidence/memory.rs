@@ -4,7 +4,7 @@ use super::window::Window;
 use super::{Machine, Offered, Pressure, Whose, Workers};
 use crate::number::{Numbers, Quantity};
 use model::reading::{Column, Reading};
-use model::workers::{Crew, WorkersHeld};
+use model::workers::WorkersHeld;
 
 /// Bytes in a page of the counters of /proc/vmstat and memory.stat, on the machines we run on.
 const PAGE: f64 = 4096.0;
@@ -246,8 +246,8 @@ struct Cost {
 
 /// What one request in work takes, from below: the growth of memory over the requests in work, or the largest process when there
 /// is a process for every request (a CGI, a prefork child). Neither sees the whole while requests do not peak together or parts
-/// are swapped out, so the larger one is taken, and the warm-up, where one was alone, counts. With PHP-FPM the largest process is
-/// its master or the web server's, as a rule, of which a further request takes none: there it is the largest of the pool's own.
+/// are swapped out, so the larger one is taken, and the warm-up, where one was alone, counts. Where it is a pool of PHP-FPM that lets no
+/// more in, a further request takes one of its processes, of which the largest of all, its master, is none.
 fn cost(
     window: &Window<'_>,
     base: Option<f64>,
@@ -261,7 +261,7 @@ fn cost(
     // The largest may be one of those that no limit of the server's holds.
     let limited = window.most(Column::GroupUsage).is_none() || window.most(Column::TreeBehindCpuNs).is_none();
     let largest = window.most_ever(Column::TreeRssLargest).filter(|_| process_each && limited);
-    let largest = match workers.pool {
+    let largest = match workers.full_pool() {
         Some(_) => held.and_then(of_pool),
         None => largest.map(|resident| alone(resident, held).unwrap_or(Cost { each: resident, shared: None })),
     };
@@ -269,13 +269,15 @@ fn cost(
     Some(Cost { each, shared: largest.and_then(|cost| cost.shared) })
 }
 
-/// What the largest of all workers has for itself, those of the pool included.
+/// What the largest process of the pool has for itself; `None` where the pool is not the server's own to look at.
 fn of_pool(held: &WorkersHeld) -> Option<Cost> {
-    let largest = |crew: &Crew| crew.workers.iter().map(|worker| worker.alone()).max();
-    let (crew, each) =
-        held.crews.iter().filter_map(|crew| Some((crew, largest(crew)?))).max_by_key(|(_, each)| *each)?;
+    let crew = held.crews.iter().find(|crew| crew.name.starts_with(FPM))?;
+    let each = crew.workers.iter().map(|worker| worker.alone()).max()?;
     Some(Cost { each: each as f64, shared: Some(held.without(crew) as f64) })
 }
+
+/// How the name of PHP-FPM begins, before its version.
+const FPM: &str = "php-fpm";
 
 /// What the largest worker has for itself: what it has as others do (libraries, what its parent read) no further one takes, and is counted
 /// once. `None` where the largest was gone when somebody looked, or is a program that was started for the request: it has nearly all of its

@@ -1,6 +1,7 @@
 //! What servers tell of themselves beside the readings: workers at work, and PHP's processes with who waits for them.
 
 use crate::number::{Numbers, Quantity};
+use crate::thresholds::HELD_PART;
 use model::load::LoadResult;
 use model::status::{FpmStatus, ServerStatus, WebStatus};
 use model::trial::{EffectiveSettings, Trial};
@@ -73,6 +74,18 @@ pub(super) fn kept(trial: &Trial, load: &LoadResult) -> Option<f64> {
         _ => None,
     };
     median(during(trial, load).filter_map(of_apache).collect()).filter(|_| holds)
+}
+
+/// Whether in some look all of so many workers were occupied, a good part of them by kept connections.
+pub(super) fn shut(trial: &Trial, load: &LoadResult, limit: f64) -> bool {
+    let is_shut = |status: &ServerStatus| match &status.web {
+        Some(web @ WebStatus::Apache { .. }) => {
+            let kept = web.kept() as f64;
+            kept >= HELD_PART * limit && web.busy().is_some_and(|busy| busy as f64 + kept >= limit)
+        }
+        _ => false,
+    };
+    during(trial, load).any(is_shut)
 }
 
 fn during<'a>(trial: &'a Trial, load: &LoadResult) -> impl Iterator<Item = &'a ServerStatus> + use<'a> {

@@ -68,6 +68,8 @@ impl Workers {
             lock_waiters: window.median(Column::TreeLockWaiters),
             held: None,
             kept: None,
+            shut: false,
+            queued: None,
             unread: None,
             queue_elsewhere: None,
             behind: None,

@@ -84,9 +84,7 @@ pub(super) fn network(e: &Evidence) -> Option<Numbers> {
     let host_busy = e.cpu.host.is_some_and(|cpu| cpu.busy() >= NOBODY_BUSY);
     let nobody_busy = used < NOBODY_BUSY && !host_busy && e.offered.generator_share < NOBODY_BUSY;
     let in_flight = e.offered.concurrency.max(1.0);
-    // Who waits for a disk in the midst of a write holds the socket: that its bytes have arrived is not seen until the write goes on.
-    let at_disk = e.disk.sleepers.unwrap_or(0.0);
-    let waiting = nobody_busy && of_net.sending.is_some_and(|sending| sending - at_disk >= SENDING * in_flight);
+    let waiting = nobody_busy && of_net.stuck.is_some_and(|stuck| stuck >= SENDING * in_flight);
     (lost || full || waiting).then(|| of_net.numbers().and(offered(e)).with(Quantity::CpuUsed, used))
 }
 

@@ -36,7 +36,7 @@ pub(super) fn worker_limit_too_high(e: &Evidence) -> Option<Numbers> {
     let harm = thrashing(e) || e.memory.oom_kills.is_some_and(|kills| kills > 0);
     let fit = e.memory.workers_that_fit()?;
     // A server without a limit accepts whatever is offered.
-    let accepted = e.workers.limit.unwrap_or(e.offered.connections);
+    let accepted = e.workers.binding_limit().unwrap_or(e.offered.connections);
     (harm && accepted > fit).then(|| worker_numbers(e).and(room(e)))
 }
 

@@ -31,6 +31,7 @@ pub(super) struct Scene {
     counters: BTreeMap<Column, f64>,
     levels: BTreeMap<Column, u64>,
     dips: BTreeMap<Column, u64>,
+    first: Option<(u64, Column, u64)>,
     before: BTreeMap<Column, u64>,
     rows: Option<(Vec<Reading>, std::ops::Range<u64>)>,
     held: u64,
@@ -64,6 +65,7 @@ impl Scene {
             counters: BTreeMap::new(),
             levels: BTreeMap::new(),
             dips: BTreeMap::new(),
+            first: None,
             before: BTreeMap::new(),
             rows: None,
             held: 0,
@@ -142,6 +144,11 @@ impl Scene {
     pub(super) fn dips(mut self, levels: &[(Column, u64)]) -> Scene {
         self.dips.extend(levels.iter().copied());
         self
+    }
+
+    /// A level in the first so many seconds of the load.
+    pub(super) fn first(self, seconds: u64, column: Column, level: u64) -> Scene {
+        Scene { first: Some((seconds, column, level)), ..self }
     }
 
     /// Levels before the load.
@@ -300,6 +307,11 @@ impl Scene {
             self.levels.iter().for_each(|(&column, &level)| row.set(column, level));
             if load.contains(&second) && second.is_multiple_of(2) {
                 self.dips.iter().for_each(|(&column, &level)| row.set(column, level));
+            }
+            if let Some((_, column, level)) =
+                self.first.filter(|&(seconds, ..)| load.contains(&second) && second < load.start + seconds)
+            {
+                row.set(column, level);
             }
             if second < load.start {
                 self.before.iter().for_each(|(&column, &level)| row.set(column, level));

@@ -271,6 +271,10 @@ fn a_scoreboard_full_of_kept_connections() {
     assert!(!causes(&prefork(1, 12)).contains(&Cause::KeepAliveHeld));
     assert!(!causes(&prefork(2, 18).levels(&[(AcceptQueue, 0)])).contains(&Cause::KeepAliveHeld));
     assert!(!causes(&prefork(18, 2)).contains(&Cause::KeepAliveHeld));
+    // They wait for two seconds of ten, or for four.
+    let rests = |seconds| prefork(2, 18).levels(&[(AcceptQueue, 0)]).seconds(10).first(seconds, AcceptQueue, 7);
+    assert!(!causes(&rests(2)).contains(&Cause::KeepAliveHeld));
+    assert!(causes(&rests(4)).contains(&Cause::KeepAliveHeld));
     // Between two requests of a busy client every connection is kept for a moment.
     assert!(!causes(&prefork(2, 18).generator(0.95)).contains(&Cause::KeepAliveHeld));
 }

@@ -77,6 +77,26 @@ fn by_factors(cell: &Cell) -> f64 {
     1000.0 * more * if cell.name.contains("close") { 0.9 } else { 1.0 }
 }
 
+/// Each metric is a question of its own, and the baseline's second copy none.
+#[test]
+fn a_metric_says_how_many_blocks_it_needs() {
+    let variants = "[variant.usual]\n[variant.same]\n[variant.less]\n";
+    let rate = |cell: &Cell| if cell.variant == "less" { 900.0 } else { 1000.0 };
+    let drawn = terminal(&run(variants, rate), Language::English, 100);
+    let section = drawn.split_once("Other numbers").map_or("", |(_, rest)| rest);
+    let lines: Vec<&str> = section.lines().skip(1).take(8).collect();
+    expect![[r#"
+                                   usual  usual (A/A)          same         less
+        ────────────────────────────────────────────────────────────────────────
+        median (ms)                 8.02         8.04          7.91         8.91
+          ratio                 baseline       ×1.003        ×0.986       ×1.112
+          95 % interval                –  0.982–1.025   0.970–1.000  1.088–1.135
+          verdict                      –   equivalent  inconclusive        worse
+          blocks still needed          –            –            26            –
+        p99 (ms)                    8.02         8.04          7.91         8.91"#]]
+    .assert_eq(&lines.join("\n"));
+}
+
 #[test]
 fn factors_have_effects_and_aliases() {
     let run = run(FACTORS, by_factors);

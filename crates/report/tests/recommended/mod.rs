@@ -5,8 +5,9 @@ use crate::beside::with_static;
 use crate::fixture;
 use crate::terminal;
 use expect_test::{Expect, expect};
+use model::latency::Latency;
 use model::load::Failure;
-use model::plan::Cell;
+use model::plan::{Arrivals, Cell, Pace, Timetable};
 use model::run::Run;
 use model::trial::Logged;
 use report::{Language, View, html, json, markdown};
@@ -30,6 +31,29 @@ fn rates(usual: f64, few: f64, many: f64) -> impl Fn(&Cell) -> f64 {
         "many" => many,
         _ => usual,
     }
+}
+
+/// A timetable asks for so many of all of them.
+#[test]
+fn as_many_answers_that_come_later_are_worse() {
+    let mut run = run(VARIANTS, rates(1000.0, 1000.0, 1000.0));
+    for trial in &mut run.trials {
+        let us = if trial.cell == "few" { 12_000 } else { 8_000 };
+        let load = trial.load.as_mut().expect("it was measured");
+        load.counts.good = 1000;
+        load.total = Latency::new();
+        (0..1000).for_each(|_| load.total.record(us + 10 * u64::from(trial.block)));
+    }
+    let timetable = Timetable::constant(1000.0, Arrivals::Even);
+    run.head.plan.loads[0].pace = Pace::Timetable(timetable);
+    check(
+        &run,
+        Language::English,
+        &expect![[r#"
+        Keep “usual”: no other setting of the plan was found to be better.
+          The same, within the plan's margin: “many”.
+          Worse: “few”."#]],
+    );
 }
 
 #[test]

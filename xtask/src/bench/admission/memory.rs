@@ -17,7 +17,7 @@ const PAGE: &str = "/info.php";
 const WARM: u64 = 2000;
 
 /// What a worker may grow by more with the module than without, in KiB: sixteen pages. A byte that each of a million requests leaves behind is
-/// a thousand.
+/// 244 in each of four.
 const GROWTH: f64 = 64.0;
 
 const CHILDREN: &str = "StartServers 4\nMinSpareServers 4\nMaxSpareServers 4\nMaxRequestWorkers 4\nServerLimit 4\n";

@@ -88,7 +88,7 @@ fn unknown(kind: &str, name: &str, message: &str) -> String {
         .split_once(", expected ")
         .map(|(_, known)| known.split('`').skip(1).step_by(2).map(str::to_owned).collect())
         .unwrap_or_default();
-    match mistyped::meant(name, &known, |known| known) {
+    match mistyped::meant(name, &known, mistyped::ALIKE, |known| known) {
         Some(nearest) => format!("unknown {kind} `{name}`; did you mean `{nearest}`?"),
         None if known.is_empty() => format!("unknown {kind} `{name}`"),
         None => format!("unknown {kind} `{name}`; there is {}", names(known.iter())),
