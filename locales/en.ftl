@@ -213,6 +213,7 @@ design-resolution-4 = Resolution IV: what one factor does is told from what two 
 design-resolution-5 = Resolution { $resolution }: what one factor does and what two do together is mixed up only with what more of them do together.
 design-effects = What one factor does is the mean over all levels of the others. What several do together is how far they are from independent.
 contrasts-caption = Requests per second as a ratio, on a logarithmic axis. The A/A cell shows the noise between two cells.
+missing-note = Blocks still needed: about so many more would probably decide that metric.
 contrasts-note = Ratios of geometric means. For all but requests per second less is better; each metric is a question of its own.
 ratio-p50 = median
 ratio-p99 = p99

@@ -65,13 +65,14 @@ handler_kind layers_kind_of(const request_rec *r) {
   return is_own_page(handler) ? KIND_OWN_PAGE : KIND_DYNAMIC;
 }
 
-static ADM_INLINE bool concerns(const group_rule *rule, const char *handler, handler_kind kind) {
+static ADM_INLINE bool concerns(const group_rule *rule, const request_rec *r, handler_kind kind) {
   switch (rule->handlers) {
   case HANDLERS_DYNAMIC: return kind == KIND_DYNAMIC;
   case HANDLERS_STATIC: return kind == KIND_STATIC;
   case HANDLERS_ANY: return kind != KIND_OWN_PAGE;
   case HANDLERS_NAMED: break;
   }
+  const char *handler = handler_of(r);
   return is_named(handler ? handler : "default-handler", rule->handler_names);
 }
 
@@ -179,7 +180,7 @@ static __attribute__((noinline)) void leave_out(const visit *v, const group_use 
 
 static ADM_INLINE void add_group(visit *v, const place_rules *place, const group_rule *rule, const group_use *use) {
   if (!rule || !rule->group) return;
-  if (rule->group->mode == ADM_OFF || !concerns(rule, handler_of(v->r), v->kind)) return;
+  if (rule->group->mode == ADM_OFF || !concerns(rule, v->r, v->kind)) return;
   if (v->layers >= ADM_LAYERS - 1) {
     leave_out(v, use); /* never the one that a policy names: that is the only one */
     return;
@@ -283,7 +284,7 @@ bool layers_mean(const request_rec *r, const place_rules *place, const char **gr
   if (layers_starts_another(r, kind)) return false;
   for (int i = 0; place->uses && i < place->uses->nelts; i++) {
     const group_rule *rule = APR_ARRAY_IDX(place->uses, i, group_use *)->group;
-    if (!rule || rule->settings.mode == ADM_OFF || !concerns(rule, handler_of(r), kind)) continue;
+    if (!rule || rule->settings.mode == ADM_OFF || !concerns(rule, r, kind)) continue;
     *group = rule->name;
     return true;
   }

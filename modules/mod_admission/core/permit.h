@@ -105,11 +105,6 @@ static inline bool permit_take_at_once(adm_table *table, adm_entry *entry, uint6
   return false;
 }
 
-/* Whether a permit still holds its cell: a process that was taken for dead has lost it. */
-static inline bool permit_is_held(const adm_permit *permit) {
-  return permit->token != 0 && atomic_load_explicit(&cells_of(permit->entry)[permit->cell], memory_order_relaxed) == permit->token;
-}
-
 /* Gives a permit back if it still holds its cell; `lingering`: its program goes on. */
 static inline bool permit_return(const adm_permit *permit, bool lingering) {
   uint64_t token = permit->token;

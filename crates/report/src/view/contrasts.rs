@@ -193,5 +193,7 @@ pub(crate) fn table(contrasts: &[ContrastView], confidence: f64, words: &Catalog
         }
     }
     let heads = contrasts.iter().map(|contrast| contrast.name.clone()).collect();
-    Table { heads, rows, notes: vec![words.say("contrasts-note", &[])] }
+    let is_open = contrasts.iter().flat_map(|contrast| &contrast.metrics).any(|view| view.more_blocks.is_some());
+    let notes = ["contrasts-note"].into_iter().chain(is_open.then_some("missing-note"));
+    Table { heads, rows, notes: notes.map(|note| words.say(note, &[])).collect() }
 }

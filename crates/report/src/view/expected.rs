@@ -46,7 +46,7 @@ fn view(expected: &Expected<'_>, words: &Catalogue) -> ExpectedView {
 }
 
 /// Which settings do all that is expected, in each of their cells and of each load beside, and which do not; nothing of a plan that has
-/// one of them.
+/// one of them, nor of a setting that was not measured.
 pub(crate) fn by_setting(run: &Run, words: &Catalogue) -> Vec<Sentence> {
     let told = |missed: &Expected<'_>| match missed.is_beside() {
         true => beside::of_load(&missed.threshold.text, &missed.load.name, words),
@@ -55,7 +55,9 @@ pub(crate) fn by_setting(run: &Run, words: &Catalogue) -> Vec<Sentence> {
     let (mut met, mut missed) = (Vec::new(), Vec::new());
     for variant in &run.head.plan.variants {
         let (setting, expected) = (words.quoted(&variant.name), Expected::of_variants(run, &[variant.name.as_str()]));
-        let misses: Vec<&Expected<'_>> = expected.iter().filter(|expected| !expected.is_met()).collect();
+        // Of what no trial was made for nothing is known.
+        let misses: Vec<&Expected<'_>> =
+            expected.iter().filter(|expected| expected.met() < expected.judged.len()).collect();
         let of_cells = misses.chunk_by(|one, next| one.cell.name == next.cell.name).map(|missed| {
             let told: Vec<String> = missed.iter().map(|missed| told(missed)).collect();
             format!("{}: {}", missed[0].cell.name, words.list(&told))
@@ -64,7 +66,7 @@ pub(crate) fn by_setting(run: &Run, words: &Catalogue) -> Vec<Sentence> {
         if !of_cells.is_empty() {
             let arguments = [("text", setting.into()), ("detail", words.list(&of_cells).into())];
             missed.push(words.say("with-detail", &arguments).text);
-        } else if !expected.is_empty() {
+        } else if !expected.is_empty() && expected.iter().all(Expected::is_met) {
             met.push(setting);
         }
     }

@@ -66,10 +66,13 @@ pub(crate) fn table(run: &Run, cells: &[CellView], compared: bool, words: &Catal
         return Table::default();
     }
     let of_memory = shown.contains(&Metric::MemoryPeak);
-    let rows = shown.into_iter().flat_map(|metric| rows(cells, metric, compared, confidence, words)).collect();
+    let rows: Vec<Row> =
+        shown.into_iter().flat_map(|metric| rows(cells, metric, compared, confidence, words)).collect();
+    let is_open = compared && cells.iter().flat_map(|cell| &cell.metrics).any(|view| view.more_blocks.is_some());
     let note = if compared { "metrics-note" } else { "metrics-alone-note" };
     let is_resident = of_memory && is_resident(run);
-    let notes = [note].into_iter().chain(is_resident.then_some("metrics-resident-note"));
+    let notes = [note].into_iter().chain(is_open.then_some("missing-note"));
+    let notes = notes.chain(is_resident.then_some("metrics-resident-note"));
     Table { heads: heads(cells), rows, notes: notes.map(|note| words.say(note, &[])).collect() }
 }
 

@@ -133,6 +133,17 @@ fn what_was_expected_goes_first() {
     assert!(html::render(&view).contains("<p>Misses some of it, in one trial or more: “many” (many: failed = 0).</p>"));
 }
 
+/// Of a setting that was not measured, as of a run that was broken off, it is not said that it misses anything.
+#[test]
+fn what_was_not_measured_misses_nothing() {
+    let mut run = run(VARIANTS, rates(1000.0, 990.0, 1000.0));
+    run.head.plan.loads[0].expect = vec!["failed = 0".to_owned().try_into().unwrap()];
+    run.trials.retain(|trial| trial.cell != "many");
+    let drawn = terminal(&run, Language::English, 100);
+    assert!(drawn.contains("Does all that the plan expects, in every trial: “usual”, “few”."), "{drawn}");
+    assert!(!drawn.contains("Misses some of it"), "{drawn}");
+}
+
 /// The second copy of the baseline is no setting of its own: what it misses the baseline does, and where it was not measured nothing is missed.
 #[test]
 fn the_second_copy_is_heard_with_the_first() {
