@@ -1196,6 +1196,7 @@ unsure-blind = the readings have gaps
 unsure-host-numbers = the whole host's numbers stand for the server's
 unsure-others = others took part
 unsure-behind = what stands behind the server may let in no more
+unsure-fewer = memory holds fewer workers like the largest: a lower limit may do better
 unsure-longer = most answers take much longer than the fastest: they may wait inside the server, for a thread or a lock
 unsure-trials-disagree = other trials came to something else
 to-confirm = To confirm: { $what }

@@ -1040,6 +1040,7 @@ unsure-blind = 測定値に間隔が空いている
 unsure-host-numbers = サーバーの代わりにホスト全体の数値
 unsure-others = ほかの誰かが関わっている
 unsure-behind = 背後にあるものがこれ以上受け付けないかもしれない
+unsure-fewer = 最大のワーカーの大きさでは、上限ほどの数はメモリに載らない: 上限を下げた方が良いことがある
 unsure-longer = 多くの応答が最速の応答よりずっと遅い: サーバーの中でスレッドやロックを待っているかもしれない
 unsure-trials-disagree = 別の結果になった試行がある
 to-confirm = 確かめるには: { $what }

@@ -72,6 +72,7 @@ pub const DOUBTS: &[Doubt] = &[
     Doubt { id: "unsure-others", when: others_took_part },
     Doubt { id: "unsure-longer", when: takes_longer },
     Doubt { id: "unsure-behind", when: may_wait_behind },
+    Doubt { id: "unsure-fewer", when: holds_fewer },
 ];
 
 /// The reasons against what a rule found.
@@ -126,6 +127,13 @@ fn takes_longer(e: &Evidence, rule: &Rule, _: &Numbers) -> bool {
 fn may_wait_behind(e: &Evidence, rule: &Rule, _: &Numbers) -> bool {
     let nobody_does = e.workers.behind.is_some_and(|behind| behind.queue < 1.0);
     rule.cause == Cause::WorkerLimitTooLow && e.behind && !nobody_does
+}
+
+/// Whether memory does not hold as many workers as a limit lets in that is called right: no more would help, and fewer might.
+fn holds_fewer(e: &Evidence, rule: &Rule, _: &Numbers) -> bool {
+    let fewer =
+        e.workers.binding_limit().zip(e.memory.workers_that_fit()).is_some_and(|(limit, fit)| limit > fit * NEAR);
+    rule.cause == Cause::WorkerLimitRight && fewer
 }
 
 /// Whether others were at the server, or kept CPUs busy that a verdict about CPUs rests on.

@@ -471,7 +471,10 @@ fn what_processes_share_costs_once() {
         trial.workers = Some(WorkersHeld { crews: vec![crew], ..WorkersHeld::default() });
         let diagnosis = diagnose(&head, &head.plan.cells[0], &trial);
         assert_eq!(diagnosis.primary.id, "cause-worker-limit-right");
-        diagnosis.primary.numbers.get(Quantity::WorkersThatFit)
+        // Of fifteen that are let in.
+        let fit = diagnosis.primary.numbers.get(Quantity::WorkersThatFit);
+        assert_eq!(diagnosis.primary.doubts.contains(&"unsure-fewer"), fit < Some(13.0), "{fit:?}");
+        fit
     };
     assert_eq!(fitting(27, true), Some(17.0), "(192 - 17) / 10");
     // Programs that are started for a request share little that counts, and are not there before.
