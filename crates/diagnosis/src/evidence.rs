@@ -18,7 +18,7 @@ pub use behind::Behind;
 pub use ending::Ending;
 pub use machine::Machine;
 pub use memory::{Memory, Size};
-pub use pool::Pool;
+pub use pool::{Pool, Shut};
 
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::RETRY;
@@ -221,10 +221,8 @@ pub struct Workers {
     pub lock_waiters: Option<f64>,
     /// Workers held by idle connections of others, median; only where somebody looked and a connection holds one.
     pub held: Option<f64>,
-    /// Workers that only kept a connection open, median of what the server told; only where such a connection holds one.
-    pub kept: Option<f64>,
-    /// Whether all were taken at some look, a good part of them by such connections.
-    pub shut: bool,
+    /// When all were taken, a good part of them by connections that were only kept open; only where such a connection holds one.
+    pub shut: Option<Shut>,
     /// Readings in which connections waited to be accepted, of all, 0 to 1.
     pub queued: Option<f64>,
     /// Accepted connections with a request that the server has not read, median; only where a request is no more than its head.
@@ -476,8 +474,7 @@ impl Workers {
             turned_away: None,
             lock_waiters: window.median(Column::TreeLockWaiters),
             held: None,
-            kept: pool::kept(trial, load),
-            shut: limit.is_some_and(|limit| pool::shut(trial, load, limit)),
+            shut: limit.and_then(|limit| pool::shut(trial, load, limit)),
             queued: some_of(window, Column::AcceptQueue),
             unread: None,
             queue_elsewhere: queue_elsewhere(window),

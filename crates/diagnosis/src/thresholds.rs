@@ -67,6 +67,9 @@ pub const HELD_PART: f64 = 0.2;
 /// Part of the readings in which somebody waits for workers that idle connections hold, from which it is a matter of more than one burst.
 /// `own`; `lab`: in the third document's case 0.48 of them with a timeout of 5 s, 0.36 with 3 s, 0.24 with 2 s, 0.05 with 0.5 s.
 pub const HELD_TIME: f64 = 0.3;
+/// Part of the looks, one in a second, at which all workers are taken and a good part of them held so. `own`; between two requests of a busy
+/// client a connection is kept for a moment, too, which a look now and then meets.
+pub const SHUT_TIME: f64 = 0.15;
 /// Part of the workers that there may be, below which a server that begins them one after another is far from its limit. `own`.
 pub const NEAR_LIMIT: f64 = 0.5;
 /// Part of its processes that end in each second because they have had their connections, from which it is they that are missing; and part

@@ -66,26 +66,27 @@ pub(super) fn ready(trial: &Trial, load: &LoadResult) -> Option<f64> {
     median(during(trial, load).filter_map(|status| status.web.as_ref()?.ready()).collect())
 }
 
-/// Workers of Apache that only kept a connection open, the same way; `None` of an Apache whose kept connections hold none.
-pub(super) fn kept(trial: &Trial, load: &LoadResult) -> Option<f64> {
-    let holds = trial.settings.values.get("MPM").is_some_and(|mpm| mpm == "prefork" || mpm == "worker");
-    let of_apache = |status: &ServerStatus| match &status.web {
-        Some(web @ WebStatus::Apache { .. }) => Some(web.kept()),
-        _ => None,
-    };
-    median(during(trial, load).filter_map(of_apache).collect()).filter(|_| holds)
+/// When all of so many workers were occupied, a good part of them by kept connections.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shut {
+    /// Looks at which that was so, of all, 0 to 1.
+    pub part: f64,
+    /// Workers that only kept a connection open then, median.
+    pub kept: f64,
 }
 
-/// Whether in some look all of so many workers were occupied, a good part of them by kept connections.
-pub(super) fn shut(trial: &Trial, load: &LoadResult, limit: f64) -> bool {
-    let is_shut = |status: &ServerStatus| match &status.web {
-        Some(web @ WebStatus::Apache { .. }) => {
-            let kept = web.kept() as f64;
-            kept >= HELD_PART * limit && web.busy().is_some_and(|busy| busy as f64 + kept >= limit)
-        }
-        _ => false,
+/// The same of a load; `None` where it was so at no look, and of an Apache whose kept connections hold none.
+pub(super) fn shut(trial: &Trial, load: &LoadResult, limit: f64) -> Option<Shut> {
+    let holds = trial.settings.values.get("MPM").is_some_and(|mpm| mpm == "prefork" || mpm == "worker");
+    let of_apache = |status: &ServerStatus| match &status.web {
+        Some(web @ WebStatus::Apache { .. }) => Some((web.kept(), web.busy()?)),
+        _ => None,
     };
-    during(trial, load).any(is_shut)
+    let looks: Vec<(u64, u64)> = during(trial, load).filter_map(of_apache).filter(|_| holds).collect();
+    let is_shut = |&(kept, busy): &(u64, u64)| kept as f64 >= HELD_PART * limit && (busy + kept) as f64 >= limit;
+    let shut: Vec<u64> = looks.iter().copied().filter(is_shut).map(|(kept, _)| kept).collect();
+    let part = shut.len() as f64 / looks.len() as f64;
+    Some(Shut { part, kept: median(shut)? })
 }
 
 fn during<'a>(trial: &'a Trial, load: &LoadResult) -> impl Iterator<Item = &'a ServerStatus> + use<'a> {

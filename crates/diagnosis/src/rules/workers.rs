@@ -9,7 +9,7 @@ use crate::evidence::{Behind, Evidence};
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
     ALONE, ALONE_WORK, AT_ONCE_LEAST, AT_ONCE_PART, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, ENDING, GENERATOR_FULL,
-    HELD_PART, HELD_TIME, LOCKED, NEAR_LIMIT, NOBODY_BUSY, OVERFLOWS, SINGLE_CORE, THREAD_WAIT, WAIT_BEHIND,
+    HELD_PART, HELD_TIME, LOCKED, NEAR_LIMIT, NOBODY_BUSY, OVERFLOWS, SHUT_TIME, SINGLE_CORE, THREAD_WAIT, WAIT_BEHIND,
 };
 
 pub(super) fn accept_queue_overflow(e: &Evidence) -> Option<Numbers> {
@@ -119,11 +119,11 @@ pub(super) fn keep_alive_held(e: &Evidence) -> Option<Numbers> {
         return more_is_asked(e).then(|| worker_limit_numbers(e));
     }
     // As the server tells it: whoever asks without a pause is never seen to rest for long.
-    let kept = e.workers.kept?;
     // Those who hold them come in bursts, as visitors do, and so do those who wait.
+    let shut = e.workers.shut.filter(|shut| shut.part >= SHUT_TIME)?;
     let waited = e.workers.queued.is_some_and(|queued| queued >= HELD_TIME);
     let rest = cpu_used(e)? < CPU_ROOM && e.offered.generator_share < GENERATOR_FULL;
-    (e.workers.shut && waited && rest).then(|| worker_limit_numbers(e).with(Quantity::HeldWorkers, kept))
+    (waited && rest).then(|| worker_limit_numbers(e).with(Quantity::HeldWorkers, shut.kept))
 }
 
 pub(super) fn worker_limit_too_low(e: &Evidence) -> Option<Numbers> {

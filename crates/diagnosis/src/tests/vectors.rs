@@ -5,6 +5,7 @@ use super::*;
 use crate::evidence::{Evidence, Machine};
 use model::SECOND;
 use model::reading::{Column, Reading, Readings};
+use model::status::WebStatus;
 
 fn causes(scene: &Scene) -> Vec<Cause> {
     let (head, trial) = scene.build();
@@ -275,6 +276,14 @@ fn a_scoreboard_full_of_kept_connections() {
     let rests = |seconds| prefork(2, 18).levels(&[(AcceptQueue, 0)]).seconds(10).first(seconds, AcceptQueue, 7);
     assert!(!causes(&rests(2)).contains(&Cause::KeepAliveHeld));
     assert!(causes(&rests(4)).contains(&Cause::KeepAliveHeld));
+    // A look now and then meets a connection between two requests.
+    let seldom = |shut: usize| {
+        let (head, mut trial) = prefork(2, 18).seconds(10).build();
+        let at_work = WebStatus::Apache { places: [('W', 20)].into(), served: None };
+        trial.status.iter_mut().skip(shut).for_each(|look| look.web = Some(at_work.clone()));
+        diagnose(&head, &head.plan.cells[0], &trial).causes().any(|cause| cause == Cause::KeepAliveHeld)
+    };
+    assert!(!seldom(1) && seldom(4));
     // Between two requests of a busy client every connection is kept for a moment.
     assert!(!causes(&prefork(2, 18).generator(0.95)).contains(&Cause::KeepAliveHeld));
 }
