@@ -346,11 +346,11 @@ doubt-foreign-connections = Somebody else used the server in { $trials ->
         [one] connection
        *[other] { $ours } connections
     }, others had { $others } in use on average. Measure when nobody else uses it.
-doubt-few-waves = Few requests per connection in { $trials ->
+doubt-few-waves = Few requests for so many connections at a time in { $trials ->
         [0] this load
         [one] the only trial
        *[other] { $n } of { $trials } trials
-    } ({ $waves }): start and end weigh heavily.
+    } ({ $waves } for each): start and end weigh heavily.
 doubt-rate = The rate was missed in { $trials ->
         [0] this load
         [one] the only trial

@@ -287,7 +287,7 @@ doubt-foreign-connections = { $trials } 試行中 { $n } 試行で、ほかの�
 doubt-few-waves = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
-    }、接続あたりのリクエスト数が { $waves } と少なく、開始直後と終了間際の影響が大きくなっています。
+    }、同時の接続一つあたりのリクエスト数が { $waves } と少なく、開始直後と終了間際の影響が大きくなっています。
 doubt-rate = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で

@@ -174,6 +174,7 @@ macro_rules! plans {
 
 plans! {
     long_check_agreement_access_log "access-log.toml";
+    long_check_agreement_access_log_buffers "access-log-buffers.toml";
     long_check_agreement_access_log_lost "access-log-lost.toml";
     long_check_agreement_backend_files "backend-files.toml";
     long_check_agreement_backend_limit "backend-limit.toml";

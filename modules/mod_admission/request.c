@@ -72,11 +72,11 @@ static uint32_t enter_wait(void *world) {
 /* Called once: after the handler, or with a pool. Where neither comes, because the process ends within the handler, its permits
  * are taken back with it. A copy that is made in the middle of a request (pcntl_fork) ends it too, but the permits are not its own; one
  * that is made before (mpm-itk makes one for each connection) takes its own. */
-static apr_status_t give_back(void *world) {
+static ADM_INLINE apr_status_t give_back(void *world) {
   visit *v = world;
   if (v->copies != running.copies) return APR_SUCCESS;
   if (v->lock >= 0) close(v->lock); /* before asking who else holds the lock */
-  adm_release(running.table, &v->answer, running.hold_path ? hold_lingers : NULL, &running.hold_asks);
+  adm_release(running.table, &v->answer, hold_lingers, &running.hold_asks);
   return APR_SUCCESS;
 }
 
@@ -113,7 +113,7 @@ static void give_back_handlers(visit *v) {
   v->answer.permits = permits;
   if (v->lock >= 0) close(v->lock);
   v->lock = -1;
-  adm_release(running.table, &over, running.hold_path ? hold_lingers : NULL, &running.hold_asks);
+  adm_release(running.table, &over, hold_lingers, &running.hold_asks);
 }
 
 /* hold=response: the pool of a request is destroyed by the bucket that follows the last byte of its response through all filters, in
@@ -233,13 +233,22 @@ static __attribute__((noinline)) int turn_away(visit *v) {
 
 /* ---- around the handler ------------------------------------------------------------------------------------------ */
 
+/* The handlers behind ours. They are in order before a child begins, and stay so. */
+static const ap_LINK_handler_t *behind, *behind_end;
+
+void request_child_init(apr_pool_t *pool, server_rec *main_server) {
+  (void)pool;
+  (void)main_server;
+  const apr_array_header_t *handlers = ap_hook_get_handler();
+  behind = (const void *)handlers->elts;
+  behind_end = behind + handlers->nelts;
+  while (behind < behind_end && behind++->pFunc != request_around) {}
+}
+
 /* Runs the handlers behind ours as ap_run_handler() does, which itself would begin anew: with those before ours, which have
  * had their turn, and with ours. */
 static int run_handlers_behind(request_rec *r) {
-  const apr_array_header_t *handlers = ap_hook_get_handler();
-  const ap_LINK_handler_t *handler = (const void *)handlers->elts, *end = handler + handlers->nelts;
-  while (handler < end && handler++->pFunc != request_around) {}
-  for (; handler < end; handler++) {
+  for (const ap_LINK_handler_t *handler = behind; handler < behind_end; handler++) {
     int result = handler->pFunc(r);
     if (result != DECLINED) return result;
   }

@@ -33,4 +33,7 @@ visit *request_visit(const request_rec *r);
 /* The handler hook: runs all other handlers inside itself, with a permit. */
 int request_around(request_rec *r);
 
+/* child_init: finds those handlers. */
+void request_child_init(apr_pool_t *pool, server_rec *main_server);
+
 #endif

@@ -32,7 +32,8 @@ typedef struct runtime {
   bool audience;         /* somebody can ask for the variables of requests that simply went on */
 } runtime;
 
-extern runtime running;
+/* Hidden said here, too: what is only declared could else be another library's, and each use would look up where it is. */
+extern __attribute__((visibility("hidden"))) runtime running;
 
 /* check_config: the configuration as a whole, and how large its table would be. */
 bool runtime_check(apr_pool_t *pool, server_rec *main_server);

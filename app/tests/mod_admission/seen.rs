@@ -144,6 +144,39 @@ fn watching_shows_the_groups() {
     assert!(pending.into_iter().all(|one| one.answer().status == 200));
 }
 
+/// By the name of its program, as one writes it: in a PID namespace, where no other server has that name.
+#[test]
+fn a_server_that_is_watched_by_name_shows_its_groups() {
+    let Some(module) = module_file() else { return };
+    let run = tempfile::Builder::new().prefix("apache2-webdyno-test-").tempdir_in("/run").expect("a folder");
+    std::fs::set_permissions(run.path(), std::fs::Permissions::from_mode(0o755)).expect("our own folder");
+    let folder = run.path().display();
+    // A network namespace has all ports.
+    let text = format!(
+        "ServerName test.invalid\nPidFile {folder}/pid\nErrorLog {folder}/error\nDefaultRuntimeDir {folder}\nListen 80\n\
+         LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so\n\
+         LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\n\
+         LoadModule admission_module {}\nUser www-data\nGroup www-data\n\
+         AdmissionEngine on\nAdmissionRuntimeDir {folder}/admission\nAdmissionGroup one limit=4\nAdmissionUse one\n",
+        module.display()
+    );
+    std::fs::write(run.path().join("conf"), text).expect("our own folder");
+    let script = "/usr/sbin/apache2 -f $1/conf -k start || exit 99\n\
+                  until grep -q '\"one\"' $1/admission/status.json; do sleep 0.05; done\n\
+                  exec \"$2\" watch --tree apache 1 2";
+    let tool = Tool::new();
+    let mut command = std::process::Command::new("timeout");
+    command.args(["60", "unshare", "--pid", "--net", "--fork", "--mount-proc", "--kill-child", "sh", "-c", script, "sh"]);
+    command.arg(run.path()).arg(env!("CARGO_BIN_EXE_webdyno"));
+    for (name, value) in tool.command(&[]).get_envs() {
+        value.map(|value| command.env(name, value));
+    }
+    let said = command.output().expect("it runs");
+    let shown = String::from_utf8_lossy(&said.stdout);
+    let rows = shown.lines().filter(|row| row.ends_with("one 0/4")).count();
+    assert!(said.status.success() && rows == 2, "{said:?}");
+}
+
 /// A handler behind Action is part of the page it is for: one permit, whatever either is called, and though the program's own folder says
 /// where it really is.
 #[test]

@@ -73,7 +73,7 @@ static inline bool claim_stays(const adm_table *table, adm_entry *entry, uint32_
   uint64_t expected = token_claimed(token), held = token_held(token);
   if (!atomic_compare_exchange_strong(&cells_of(entry)[mine], &expected, held)) return false;
   STEP("take: held");
-  since_of(table, entry)[mine] = now_ns;
+  atomic_store_explicit(&since_of(table, entry)[mine], now_ns, memory_order_relaxed); /* only looked at */
   taken->cell = mine;
   taken->token = held;
   return true;
