@@ -350,7 +350,7 @@ doubt-few-waves = Few requests for so many connections at a time in { $trials ->
         [0] this load
         [one] the only trial
        *[other] { $n } of { $trials } trials
-    } ({ $waves } for each): start and end weigh heavily.
+    } ({ $waves } times as many): start and end weigh heavily.
 doubt-rate = The rate was missed in { $trials ->
         [0] this load
         [one] the only trial
@@ -933,7 +933,7 @@ slip-body-bytes = The bytes of the bodies are those of another number of answers
 slip-bodies-exceed-total = Bytes of bodies: { $html }, more than the bytes in all: { $total }.
 slip-capped = With -t, ab stops at 50000 requests, and this test ended there: perhaps long before its time.
 slip-one-wave = As many connections as requests ({ $complete }) are a single wave: its percentiles are the order in which it drained, not those of a steady load.
-slip-few-waves = Requests per connection: { $waves }. Start and end weigh heavily.
+slip-few-waves = Requests for each connection at a time: { $waves }. Start and end weigh heavily.
 slip-header-bytes-in-flight = Bytes of heads per complete answer differ between runs of one thing: { $list }. Answers in flight when ab stopped can explain it.
 slip-header-bytes = Bytes of heads per complete answer differ between runs of one thing: { $list }. The server did not answer alike.
 slip-little = Rate times mean time gives { $in_flight } under way on average; asked for were { $asked }.

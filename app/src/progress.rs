@@ -49,7 +49,7 @@ impl Progress {
                 self.line(&looked_text(*blocks, *decided, *settled, *next));
             }
             Event::BudgetSpent { blocks } => {
-                self.line(&format!("the time is spent: blocks made: {blocks}, another would probably end too late"));
+                self.line(&format!("the time is spent: blocks made: {blocks} (another would probably end too late)"));
             }
             Event::Step(step) => self.line(&search::step(step)),
             Event::Trial { slot, phase } => self.status(&format!("{}: {}", slot.cell, phase_name(*phase))),

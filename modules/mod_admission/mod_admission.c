@@ -37,7 +37,7 @@ static void register_hooks(apr_pool_t *pool) {
   ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_LAST); /* the MPM has settled its limits */
   ap_hook_post_config(runtime_post_config, NULL, NULL, APR_HOOK_MIDDLE);
   ap_hook_child_init(runtime_child_init, NULL, NULL, APR_HOOK_MIDDLE);
-  ap_hook_child_init(request_child_init, NULL, NULL, APR_HOOK_MIDDLE);
+  ap_hook_child_init(request_child_init, NULL, NULL, APR_HOOK_REALLY_LAST);
   ap_hook_child_status(runtime_child_status, NULL, NULL, APR_HOOK_MIDDLE);
   ap_hook_monitor(controller_monitor, NULL, NULL, APR_HOOK_MIDDLE);
   ap_hook_handler(request_around, NULL, before_cache, APR_HOOK_REALLY_FIRST); /* around all others */

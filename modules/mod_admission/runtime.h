@@ -32,7 +32,7 @@ typedef struct runtime {
   bool audience;         /* somebody can ask for the variables of requests that simply went on */
 } runtime;
 
-/* Hidden said here, too: what is only declared could else be another library's, and each use would look up where it is. */
+/* Said to be hidden here, too: what is only declared could else be another library's, and each use would look up where it is. */
 extern __attribute__((visibility("hidden"))) runtime running;
 
 /* check_config: the configuration as a whole, and how large its table would be. */
