@@ -166,7 +166,20 @@ fn a_server_that_is_watched_by_name_shows_its_groups() {
                   exec \"$2\" watch --tree apache 1 2";
     let tool = Tool::new();
     let mut command = std::process::Command::new("timeout");
-    command.args(["--signal=KILL", "60", "unshare", "--pid", "--net", "--fork", "--mount-proc", "--kill-child", "sh", "-c", script, "sh"]);
+    command.args([
+        "--signal=KILL",
+        "60",
+        "unshare",
+        "--pid",
+        "--net",
+        "--fork",
+        "--mount-proc",
+        "--kill-child",
+        "sh",
+        "-c",
+        script,
+        "sh",
+    ]);
     command.arg(run.path()).arg(env!("CARGO_BIN_EXE_webdyno"));
     for (name, value) in tool.command(&[]).get_envs() {
         value.map(|value| command.env(name, value));
