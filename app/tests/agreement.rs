@@ -1,12 +1,14 @@
-//! Each plan of the articles, run three times: a verdict of one run must not be another's opposite, and what is not decided must say how
-//! much more it takes. `cargo xtask test --long long_check_agreement_front` asks one plan.
+//! Each plan of the articles, run three times with `--quick`: a verdict of one run must not be another's opposite, and what is not decided
+//! must say how much more it takes. And once with `--budget 10m`, after which it ends in a verdict or says the same.
+//! `cargo xtask test --long long_check_agreement_front` asks one plan, and `long_check_ten_minutes_front` the other.
 
 mod tool;
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::time::Instant;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 use testkit::skip::long_results;
 use tool::{Tool, is_root, shipped};
 
@@ -107,28 +109,98 @@ fn read(answers: &mut Answers, report: &Value) {
     }
 }
 
-fn check(plan: &str, more: &[&str]) {
-    let Some(results) = long_results() else { return };
+/// Where the results of a plan go; `None` where it cannot be asked here.
+fn results(more: &[&str]) -> Option<PathBuf> {
+    let results = long_results()?;
     let can_confine = is_root() && host::hierarchies().is_ok();
     // Who makes swap confines a server to little memory.
     if !(more.is_empty() || can_confine) {
-        return testkit::skip::not_here("needs root and a memory control group");
+        testkit::skip::not_here("needs root and a memory control group");
+        return None;
     }
+    Some(results)
+}
+
+/// Runs a plan: its report, and what it took.
+fn asked(plan: &str, flags: &[&str]) -> (Value, Duration) {
+    let tool = Tool::new();
+    let began = Instant::now();
+    let ran = tool.run(&[&["run", &shipped(plan), "--json"], flags].concat());
+    assert!(matches!(ran.code, 0 | 1 | 3), "{ran:?}");
+    let report = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    (report, began.elapsed())
+}
+
+/// What a run recommends.
+fn recommended(report: &Value) -> String {
+    let choices = report["recommendation"]["choices"].as_array().into_iter().flatten();
+    let said: Vec<_> = choices.filter_map(|choice| choice["sentence"]["text"].as_str()).collect();
+    if said.is_empty() { "no recommendation".to_owned() } else { said.join(" ") }
+}
+
+/// The choices that a run leaves open without a word on how much more would decide them.
+fn silent_choices(report: &Value) -> Vec<String> {
+    let choices = report["recommendation"]["choices"].as_array().into_iter().flatten();
+    let is_silent = |choice: &&Value| {
+        let details = choice["details"].as_array().into_iter().flatten();
+        let mut ids = details.filter_map(|detail| detail["id"].as_str());
+        choice["advice"] == "open" && ids.any(|id| id == "recommend-more-unknown")
+    };
+    choices.filter(is_silent).map(|choice| choice["sentence"]["text"].to_string()).collect()
+}
+
+/// A plan's name in the name of a file.
+fn file_name(plan: &str) -> String {
+    plan.trim_end_matches(".toml").replace('/', "-")
+}
+
+fn check_ten_minutes(plan: &str, more: &[&str]) {
+    let Some(results) = results(more) else { return };
+    let (report, took) = asked(plan, &[&["--budget", "10m", "--seed", "1"], more].concat());
+    let (mut answers, mut causes) = (Answers::new(), Causes::new());
+    read(&mut answers, &report);
+    read_causes(&mut causes, &report);
+    let (mut rows, mut decided, mut questions, mut wrong) = (String::new(), 0, 0, silent_choices(&report));
+    for (question, found) in &answers {
+        for one in found {
+            questions += usize::from(!one.is_noise);
+            decided += usize::from(!one.is_noise && one.verdict != OPEN);
+            if one.is_silent {
+                wrong.push(format!("{question}: undecided, and not how much more it takes"));
+            }
+            let _ = writeln!(rows, "| {question} | {} |", one.shown);
+        }
+    }
+    let limits: String = causes.iter().fold(String::new(), |mut limits, (cell, found)| {
+        let _ = writeln!(limits, "| {cell} | {} |", found.join(" | "));
+        limits
+    });
+    let open = report["recommendation"]["choices"].as_array().into_iter().flatten();
+    let details = open.flat_map(|choice| choice["details"].as_array().into_iter().flatten());
+    let details: String = details.filter_map(|detail| Some(format!("- {}\n", detail["text"].as_str()?))).collect();
+    let page = format!(
+        "# plans/{plan} with ten minutes\n\n`webdyno run plans/{plan} --budget 10m --seed 1`, in {:.0} s, {} blocks. Of {questions} questions \
+         {decided} were decided.\n\n{}\n\n{details}\n| what | ratio (interval), and how many blocks more would probably decide it |\n|---|---|\n{rows}\n\
+         What limited each cell first:\n\n| cell | cause |\n|---|---|\n{limits}",
+        took.as_secs_f64(),
+        report["run"]["blocks"],
+        recommended(&report),
+    );
+    std::fs::write(results.join(format!("ten-minutes-{}.md", file_name(plan))), page).expect("room for the result");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(questions > 0, "nothing was judged");
+}
+
+fn check(plan: &str, more: &[&str]) {
+    let Some(results) = results(more) else { return };
     let (mut answers, mut causes) = (Answers::new(), Causes::new());
     let mut advice = String::new();
     for seed in 1..=RUNS {
-        let tool = Tool::new();
-        let (plan, seed) = (shipped(plan), seed.to_string());
-        let began = Instant::now();
-        let ran = tool.run(&[&["run", &plan, "--quick", "--json", "--seed", &seed], more].concat());
-        assert!(matches!(ran.code, 0 | 1 | 3), "{ran:?}");
-        let report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+        let (report, took) = asked(plan, &[&["--quick", "--seed", &seed.to_string()], more].concat());
         read(&mut answers, &report);
         read_causes(&mut causes, &report);
-        let choices = report["recommendation"]["choices"].as_array().into_iter().flatten();
-        let said: Vec<_> = choices.filter_map(|choice| choice["sentence"]["text"].as_str()).collect();
-        let said = if said.is_empty() { "no recommendation".to_owned() } else { said.join(" ") };
-        let _ = writeln!(advice, "{seed}. In {:.0} s: {said}", began.elapsed().as_secs_f64());
+        let said = recommended(&report);
+        let _ = writeln!(advice, "{seed}. In {:.0} s: {said}", took.as_secs_f64());
     }
     let (mut wrong, mut rows) = (Vec::new(), String::new());
     let (mut decided, mut opposed) = (0, 0);
@@ -156,56 +228,60 @@ fn check(plan: &str, more: &[&str]) {
         let agree = found.iter().collect::<BTreeSet<_>>().len() <= 1;
         let _ = writeln!(limits, "| {cell} | {} | {} |", found.join(" | "), if agree { "yes" } else { "**no**" });
     }
-    let name = plan.trim_end_matches(".toml").replace('/', "-");
     let page = format!(
         "# Three runs of plans/{plan}\n\n`webdyno run plans/{plan} --quick --seed 1` to {RUNS}. Of {} questions {decided} were decided by one run or \
          more; about {opposed} runs disagree.\n\nRecommended:\n\n{advice}\n| what | run 1 | run 2 | run 3 | agree |\n|---|---|---|---|---|\n{rows}\n\
          What limited each cell first:\n\n| cell | run 1 | run 2 | run 3 | agree |\n|---|---|---|---|---|\n{limits}",
         answers.len(),
     );
-    std::fs::write(results.join(format!("agreement-{name}.md")), page).expect("room for the result");
+    std::fs::write(results.join(format!("agreement-{}.md", file_name(plan))), page).expect("room for the result");
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(!answers.is_empty(), "nothing was judged");
 }
 
 macro_rules! plans {
-    ($($test:ident $plan:literal $($more:literal)*;)*) => { $(#[test] fn $test() { check($plan, &[$($more),*]); })* };
+    ($($three:ident $ten:ident $plan:literal $($more:literal)*;)*) => { $(
+        #[test]
+        fn $three() { check($plan, &[$($more),*]); }
+        #[test]
+        fn $ten() { check_ten_minutes($plan, &[$($more),*]); }
+    )* };
 }
 
 plans! {
-    long_check_agreement_access_log "access-log.toml";
-    long_check_agreement_access_log_buffers "access-log-buffers.toml";
-    long_check_agreement_access_log_lost "access-log-lost.toml";
-    long_check_agreement_backend_files "backend-files.toml";
-    long_check_agreement_backend_limit "backend-limit.toml";
-    long_check_agreement_backend_where "backend-where.toml";
-    long_check_agreement_expires "expires.toml";
-    long_check_agreement_front "front.toml";
-    long_check_agreement_keepalive "keepalive.toml";
-    long_check_agreement_keepalive_held "keepalive-held.toml";
-    long_check_agreement_keepalive_page "keepalive-page.toml";
-    long_check_agreement_keepalive_quiet "keepalive-quiet.toml";
-    long_check_agreement_keepalive_requests "keepalive-requests.toml";
-    long_check_agreement_memory_cliff "memory-cliff.toml" "--make-swap" "2G";
-    long_check_agreement_memory_cliff_static "memory-cliff-static.toml" "--make-swap" "1G";
-    long_check_agreement_nginx_access_log "nginx/access-log.toml";
-    long_check_agreement_nginx_access_log_lost "nginx/access-log-lost.toml";
-    long_check_agreement_nginx_keepalive "nginx/keepalive.toml";
-    long_check_agreement_nginx_limiter_walk "nginx/limiter-walk.toml";
-    long_check_agreement_nginx_php_memory "nginx/php-memory.toml" "--make-swap" "1G";
-    long_check_agreement_prefork_worker "prefork-worker.toml";
-    long_check_agreement_f5 "php/f5.toml";
-    long_check_agreement_limiter "php/limiter.toml";
-    long_check_agreement_limiter_overhead "php/limiter-overhead.toml";
-    long_check_agreement_limiter_walk "php/limiter-walk.toml";
-    long_check_agreement_memory_limit "php/memory-limit.toml";
-    long_check_agreement_opcache "php/opcache.toml";
-    long_check_agreement_pool "php/pool.toml";
-    long_check_agreement_prefork "php/prefork.toml" "--make-swap" "2G";
-    long_check_agreement_prefork_parts "php/prefork-parts.toml";
-    long_check_agreement_prefork_visitor "php/prefork-visitor.toml";
-    long_check_agreement_wordpress "php/wordpress.toml";
-    long_check_agreement_wordpress_memory "php/wordpress-memory.toml";
+    long_check_agreement_access_log long_check_ten_minutes_access_log "access-log.toml";
+    long_check_agreement_access_log_buffers long_check_ten_minutes_access_log_buffers "access-log-buffers.toml";
+    long_check_agreement_access_log_lost long_check_ten_minutes_access_log_lost "access-log-lost.toml";
+    long_check_agreement_backend_files long_check_ten_minutes_backend_files "backend-files.toml";
+    long_check_agreement_backend_limit long_check_ten_minutes_backend_limit "backend-limit.toml";
+    long_check_agreement_backend_where long_check_ten_minutes_backend_where "backend-where.toml";
+    long_check_agreement_expires long_check_ten_minutes_expires "expires.toml";
+    long_check_agreement_front long_check_ten_minutes_front "front.toml";
+    long_check_agreement_keepalive long_check_ten_minutes_keepalive "keepalive.toml";
+    long_check_agreement_keepalive_held long_check_ten_minutes_keepalive_held "keepalive-held.toml";
+    long_check_agreement_keepalive_page long_check_ten_minutes_keepalive_page "keepalive-page.toml";
+    long_check_agreement_keepalive_quiet long_check_ten_minutes_keepalive_quiet "keepalive-quiet.toml";
+    long_check_agreement_keepalive_requests long_check_ten_minutes_keepalive_requests "keepalive-requests.toml";
+    long_check_agreement_memory_cliff long_check_ten_minutes_memory_cliff "memory-cliff.toml" "--make-swap" "2G";
+    long_check_agreement_memory_cliff_static long_check_ten_minutes_memory_cliff_static "memory-cliff-static.toml" "--make-swap" "1G";
+    long_check_agreement_nginx_access_log long_check_ten_minutes_nginx_access_log "nginx/access-log.toml";
+    long_check_agreement_nginx_access_log_lost long_check_ten_minutes_nginx_access_log_lost "nginx/access-log-lost.toml";
+    long_check_agreement_nginx_keepalive long_check_ten_minutes_nginx_keepalive "nginx/keepalive.toml";
+    long_check_agreement_nginx_limiter_walk long_check_ten_minutes_nginx_limiter_walk "nginx/limiter-walk.toml";
+    long_check_agreement_nginx_php_memory long_check_ten_minutes_nginx_php_memory "nginx/php-memory.toml" "--make-swap" "1G";
+    long_check_agreement_prefork_worker long_check_ten_minutes_prefork_worker "prefork-worker.toml";
+    long_check_agreement_f5 long_check_ten_minutes_f5 "php/f5.toml";
+    long_check_agreement_limiter long_check_ten_minutes_limiter "php/limiter.toml";
+    long_check_agreement_limiter_overhead long_check_ten_minutes_limiter_overhead "php/limiter-overhead.toml";
+    long_check_agreement_limiter_walk long_check_ten_minutes_limiter_walk "php/limiter-walk.toml";
+    long_check_agreement_memory_limit long_check_ten_minutes_memory_limit "php/memory-limit.toml";
+    long_check_agreement_opcache long_check_ten_minutes_opcache "php/opcache.toml";
+    long_check_agreement_pool long_check_ten_minutes_pool "php/pool.toml";
+    long_check_agreement_prefork long_check_ten_minutes_prefork "php/prefork.toml" "--make-swap" "2G";
+    long_check_agreement_prefork_parts long_check_ten_minutes_prefork_parts "php/prefork-parts.toml";
+    long_check_agreement_prefork_visitor long_check_ten_minutes_prefork_visitor "php/prefork-visitor.toml";
+    long_check_agreement_wordpress long_check_ten_minutes_wordpress "php/wordpress.toml";
+    long_check_agreement_wordpress_memory long_check_ten_minutes_wordpress_memory "php/wordpress-memory.toml";
 }
 
 #[test]

@@ -54,6 +54,24 @@ pub struct Comparison {
     pub warnings: Vec<Warning>,
 }
 
+impl Comparison {
+    /// Whether it was shown to be worse by no more than the margin, a ratio minus 1, be it the same or better: the whole interval lies on
+    /// that side of the margin (non-inferiority; Piaggio et al., JAMA 308 (2012) 2594). An estimate without an interval shows nothing, nor
+    /// does one whose verdict speaks against it.
+    #[must_use]
+    pub fn is_no_worse(&self, better: Better, margin: f64) -> bool {
+        let within = |interval: Interval| match better {
+            Better::Higher => interval.low * (1.0 + margin) > 1.0,
+            Better::Lower => interval.high < 1.0 + margin,
+        };
+        match self.verdict {
+            Verdict::Better | Verdict::Equivalent => true,
+            Verdict::Worse => false,
+            Verdict::Inconclusive { .. } => self.interval.is_some_and(within),
+        }
+    }
+}
+
 /// Two ratios, the lower first.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {

@@ -47,6 +47,8 @@ pub struct Setting {
     pub good_per_s: f64,
     /// How it compares with the one that stays, by each metric that says anything of the two.
     pub compared: Vec<(Metric, Comparison)>,
+    /// The metrics by which it was shown to be no worse than the one that stays, by more than what is of interest.
+    no_worse: BTreeSet<Metric>,
 }
 
 /// An expectation that was missed.
@@ -76,7 +78,7 @@ pub enum Reason {
     Expected,
     /// It gives good answers, and the one that would stay gave none in any trial, so that there is no ratio of the two.
     Answers,
-    /// It is better by this metric, and as good by good answers per second.
+    /// It is better by this metric, and no worse by good answers per second.
     Metric(Metric),
 }
 
@@ -86,7 +88,7 @@ pub fn choices(run: &Run, verdicts: &[(Metric, &Verdicts)]) -> Vec<Choice> {
     let plan = &run.head.plan;
     let mut choices: Vec<Choice> = Vec::new();
     for offer in offers(plan) {
-        let setting = |cells: &[&Cell], level: Option<(&str, &str)>, compared| {
+        let setting = |cells: &[&Cell], level: Option<(&str, &str)>, compared: Vec<(Metric, &Compared)>| {
             let measured = cells.iter().flat_map(|cell| expected::measured(run, cell));
             let goodputs: Vec<f64> = measured.map(|(_, load)| load.goodput()).collect();
             let variants: Vec<&str> = cells.iter().map(|cell| cell.variant.as_str()).collect();
@@ -105,13 +107,14 @@ pub fn choices(run: &Run, verdicts: &[(Metric, &Verdicts)]) -> Vec<Choice> {
                 misses,
                 paced: cells.iter().any(|cell| plan.load(cell).is_open()),
                 good_per_s: stats::summarize(&goodputs).map_or(0.0, |summary| summary.mean),
-                compared,
+                no_worse: compared.iter().filter(|it| offer.is_no_worse(plan, it)).map(|(metric, _)| *metric).collect(),
+                compared: compared.into_iter().map(|(metric, it)| (metric, it.comparison.clone())).collect(),
             }
         };
         let compared = verdicts
             .iter()
             .filter(|(metric, _)| offer.is_comparable(plan, *metric))
-            .filter_map(|(metric, verdicts)| Some((*metric, offer.compared(verdicts)?.comparison.clone())));
+            .filter_map(|(metric, verdicts)| Some((*metric, offer.compared(verdicts)?)));
         let other = setting(&offer.of, offer.level(|part| &part.to), compared.collect());
         let stays = setting(&offer.against, offer.level(|part| &part.from), Vec::new());
         match choices.iter_mut().find(|choice| choice.stays == stays) {
@@ -175,6 +178,15 @@ impl<'a> Offer<'a> {
         }
     }
 
+    /// A block without a number may hide anything, and so nothing is shown of a question that has one.
+    fn is_no_worse(&self, plan: &Plan, (metric, compared): &(Metric, &Compared)) -> bool {
+        let margin = match self.asked {
+            Asked::Cell(_) => plan.margin,
+            Asked::Contrast(contrast) => contrast.margin,
+        };
+        compared.unanswered == 0 && compared.comparison.is_no_worse(metric.better(), margin)
+    }
+
     fn level(&self, of: fn(&model::plan::Part) -> &String) -> Option<(&'a str, &'a str)> {
         let Asked::Contrast(Contrast { effect: Some(effect), .. }) = self.asked else { return None };
         effect.parts.first().map(|part| (part.factor.as_str(), of(part).as_str()))
@@ -188,6 +200,11 @@ fn missed(expected: &Expected<'_>) -> Option<Missed> {
     misses.then(|| Missed { load: expected.load.name.clone(), threshold: expected.threshold.text.clone() })
 }
 
+/// What is looked at before a metric.
+fn before(metric: Metric) -> impl Iterator<Item = Metric> {
+    ORDER.into_iter().take_while(move |earlier| *earlier != metric)
+}
+
 impl Setting {
     /// How it compares by a metric.
     #[must_use]
@@ -199,18 +216,22 @@ impl Setting {
         self.by(metric).map(|comparison| comparison.verdict)
     }
 
-    /// Whether it is better by this metric and nothing before it speaks against it: as many good answers, and no number of
-    /// those that are looked at first that is worse.
+    /// Whether it is better by this metric and nothing before it speaks against it: shown to be no worse by what must be known, and
+    /// not shown to be worse by the rest.
     fn is_better(&self, metric: Metric) -> bool {
-        let mut before = ORDER.into_iter().take_while(|earlier| *earlier != metric);
-        let stands = |earlier: Metric| match earlier {
-            Metric::Goodput => self.verdict(earlier) == Some(Verdict::Equivalent),
-            _ if self.is_asked(earlier) => {
-                !matches!(self.verdict(earlier), Some(Verdict::Worse | Verdict::Inconclusive { .. }))
-            }
-            _ => self.verdict(earlier) != Some(Verdict::Worse),
+        let stands = |earlier: Metric| match self.verdict(earlier) {
+            // Latencies that nobody knows are no question that more blocks answer.
+            None => earlier != Metric::Goodput,
+            Some(verdict) if !self.is_asked(earlier) => verdict != Verdict::Worse,
+            Some(_) => self.no_worse.contains(&earlier),
         };
-        self.verdict(metric) == Some(Verdict::Better) && before.all(stands)
+        self.verdict(metric) == Some(Verdict::Better) && before(metric).all(stands)
+    }
+
+    /// What is looked at before this metric, was not shown to be the same, and speaks against it by no more than the margin.
+    pub fn no_worse_before(&self, metric: Metric) -> impl Iterator<Item = Metric> {
+        let is_open = |earlier: &Metric| matches!(self.verdict(*earlier), Some(Verdict::Inconclusive { .. }));
+        before(metric).filter(move |earlier| self.is_asked(*earlier) && is_open(earlier))
     }
 
     /// Whether it must be known before anything that comes later can speak for it.
@@ -271,11 +292,15 @@ impl Choice {
         self.eligible(reason).filter(|(place, _)| *place != taken).map(|(_, other)| other).filter(overlaps).collect()
     }
 
-    /// Those that it is open of. Where only some give any answers, or do what is expected, they have decided it.
+    /// Those that it is open of, the one that is taken not among them. Where only some give any answers, or do what is expected, they have
+    /// decided it.
     pub fn open(&self) -> impl Iterator<Item = &Setting> {
         let answered = self.others.iter().any(|other| self.answers_where_none_was(other));
         let decided = answered || matches!(self.advice, Advice::Take(_, Reason::Expected));
-        self.fit().map(|(_, other)| other).filter(move |other| other.open_by().is_some() && !decided)
+        let is_taken = |place: usize| matches!(self.advice, Advice::Take(taken, _) if taken == place);
+        let is_open =
+            move |(place, other): &(usize, &Setting)| other.open_by().is_some() && !decided && !is_taken(*place);
+        self.fit().filter(is_open).map(|(_, other)| other)
     }
 
     /// Whether it gives good answers and the one that stays never gave any. A single trial without one may have been an accident.

@@ -142,7 +142,10 @@ impl Teller<'_> {
             (_, Some((taken, reason))) => {
                 ("take", self.take(choice, taken, reason), self.about(choice, taken, reason, judged))
             }
-            (Advice::Open, _) => ("open", self.open(&stays, &open), Vec::new()),
+            (Advice::Open, _) => {
+                let known = choice.open().flat_map(|open| self.known(choice, open)).collect();
+                ("open", self.open(&stays, &open), known)
+            }
             _ => {
                 let kept = [("stays", self.words.quoted(&stays).into())];
                 ("stay", self.words.say("recommend-stay", &kept), Vec::new())
@@ -201,8 +204,10 @@ impl Teller<'_> {
             }
             Reason::Metric(Metric::Goodput) => self.words.say("recommend-why-goodput", &[("ratio", of_metric.into())]),
             Reason::Metric(metric) => {
+                let as_many = taken.no_worse_before(metric).all(|earlier| earlier != Metric::Goodput);
+                let id = if as_many { "recommend-why-metric" } else { "recommend-why-metric-no-fewer" };
                 let metric = self.words.word(&format!("ratio-{}", metric.name()));
-                self.words.say("recommend-why-metric", &[("metric", metric.into()), ("ratio", of_metric.into())])
+                self.words.say(id, &[("metric", metric.into()), ("ratio", of_metric.into())])
             }
         };
         let arguments = [("setting", setting.into()), ("stays", stays.into()), ("why", why.text.into())];
@@ -220,10 +225,11 @@ impl Teller<'_> {
             (!lines.is_empty()).then(|| self.words.say(id, &arguments))
         };
         let alike = choice.alike().into_iter().map(|setting| self.words.quoted(&self.name(setting))).collect();
-        let (gains, costs) = self.changes(choice, taken, reason);
+        let (gains, costs) = self.changes(choice, taken, Some(reason));
         let sentences = [
             lines("recommend-lines", self.lines(taken, &choice.stays)),
             lines("recommend-lines-instead", self.lines(&choice.stays, taken)),
+            listed("recommend-no-worse", self.no_worse(taken, reason)),
             listed("recommend-gains", gains),
             listed("recommend-costs", costs),
             self.depends(choice, judged),

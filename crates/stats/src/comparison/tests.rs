@@ -343,3 +343,27 @@ proptest! {
         prop_assert_eq!(there.verdict, turned);
     }
 }
+
+#[test]
+fn no_worse_is_on_one_side_of_the_margin() {
+    let comparison = |verdict: Verdict, interval: Option<(f64, f64)>| Comparison {
+        ratio: 1.0,
+        interval: interval.map(|(low, high)| Interval { low, high }),
+        blocks: 6,
+        verdict,
+        material: false,
+        warnings: Vec::new(),
+    };
+    let open = Verdict::Inconclusive { more_blocks: None };
+    let either = |verdict, interval| {
+        let compared = comparison(verdict, interval);
+        [Better::Lower, Better::Higher].map(|better| compared.is_no_worse(better, 0.05))
+    };
+    assert_eq!(either(open, Some((0.9, 1.04))), [true, false]);
+    assert_eq!(either(open, Some((0.96, 1.2))), [false, true]);
+    assert_eq!(either(open, Some((0.9, 1.2))), [false, false]);
+    assert_eq!(either(open, None), [false, false]);
+    assert_eq!(either(Verdict::Worse, Some((1.0, 1.04))), [false, false]);
+    assert_eq!(either(Verdict::Better, Some((0.9, 1.0))), [true, true]);
+    assert_eq!(either(Verdict::Equivalent, None), [true, true]);
+}

@@ -367,3 +367,76 @@ fn at_a_given_rate_latency_is_asked() {
     run.head.plan.loads[0].pace = model::plan::Pace::default();
     assert_eq!(overall(&run), Some(Verdict::Equivalent));
 }
+
+/// Ratios whose interval ends between 1 and the margin.
+const NO_WORSE: [f64; 6] = [0.827, 1.03, 0.844, 1.01, 0.887, 0.961];
+
+/// Latencies of a trial: one for most requests, and one for the slowest.
+fn take(trial: &mut Trial, us: u64, slowest_us: f64) {
+    let load = trial.load.as_mut().unwrap();
+    load.total = Latency::new();
+    (0..load.counts.good).for_each(|place| load.total.record(if place % 50 == 0 { slowest_us as u64 } else { us }));
+}
+
+/// What must be known is known enough when it is no worse: then what comes after it speaks.
+#[test]
+fn what_is_no_worse_is_taken_for_what_comes_after() {
+    let mut run = run("aa = false", &[("a", &BASE), ("b", &SAME)]);
+    let timetable = model::plan::Timetable::constant(1000.0, model::plan::Arrivals::Even);
+    run.head.plan.loads[0].pace = model::plan::Pace::Timetable(timetable);
+    let with = |run: &mut Run, worst: f64| {
+        for trial in &mut run.trials {
+            let noise = 3 * u64::from(trial.block);
+            match trial.cell.as_str() {
+                "b" => take(trial, 900 + noise, 9000.0 * worst * NO_WORSE[trial.block as usize]),
+                _ => take(trial, 1000 + noise, 9000.0),
+            }
+        }
+    };
+    with(&mut run, 1.0);
+    check(
+        &run,
+        &expect![[r#"
+        a or b c: take b by Metric(Median); alike; open c (None blocks)
+    "#]],
+    );
+    let b = &all(&run)[0].others[0];
+    assert_eq!(b.no_worse_before(Metric::Median).collect::<Vec<_>>(), [Metric::P99]);
+    assert_eq!(b.no_worse_before(Metric::P99).count(), 0);
+    // Its interval ends beyond the margin.
+    let mut worse = run.clone();
+    with(&mut worse, 1.01);
+    check(
+        &worse,
+        &expect![[r#"
+        a or b c: Open; alike; open b c (Some(10) blocks)
+    "#]],
+    );
+    // A block in which the slowest are not known may have been any.
+    let unknown = run.trials.iter_mut().find(|trial| trial.cell == "b").and_then(|trial| trial.load.as_mut());
+    let load = unknown.unwrap();
+    (0..load.counts.good / 20).for_each(|_| load.unanswered.latency.record(5));
+    check(
+        &run,
+        &expect![[r#"
+        a or b c: Open; alike; open b c (None blocks)
+    "#]],
+    );
+}
+
+/// The same of good answers where nothing is at a rate.
+#[test]
+fn no_fewer_answers_that_come_sooner_are_taken() {
+    let more = NO_WORSE.map(|ratio| (1000.0 / ratio) as u64);
+    let mut run = run("aa = false", &[("a", &[1000; 6]), ("b", &more)]);
+    for trial in &mut run.trials {
+        let us = if trial.cell == "b" { 900 } else { 1000 } + 3 * u64::from(trial.block);
+        take(trial, us, 9000.0);
+    }
+    check(
+        &run,
+        &expect![[r#"
+        a or b c: take b by Metric(Median); alike; open c (None blocks)
+    "#]],
+    );
+}

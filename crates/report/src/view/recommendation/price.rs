@@ -1,6 +1,7 @@
 //! What a setting changes beside what decided for it: what it brings, and what it costs.
 
 use super::Teller;
+use crate::language::Sentence;
 use crate::view::{CellView, LoggedView, beside};
 use stats::{Comparison, Verdict};
 use verdicts::{Choice, Metric, Reason, Setting};
@@ -9,29 +10,47 @@ use verdicts::{Choice, Metric, Reason, Setting};
 const FAILED: f64 = 0.01;
 
 impl Teller<'_> {
-    /// What else is decided of a setting: for better and for worse.
-    pub(super) fn changes(&self, choice: &Choice, taken: &Setting, reason: Reason) -> (Vec<String>, Vec<String>) {
+    /// What is decided of a setting, beside its reason if it is taken: for better and for worse.
+    pub(super) fn changes(&self, choice: &Choice, of: &Setting, reason: Option<Reason>) -> (Vec<String>, Vec<String>) {
         let (mut gains, mut costs) = (Vec::new(), Vec::new());
         let mut sort = |compared: &Comparison, told: String| match compared.verdict {
             Verdict::Better => gains.push(told),
             Verdict::Worse => costs.push(told),
             Verdict::Equivalent | Verdict::Inconclusive { .. } => {}
         };
-        for (metric, compared) in &taken.compared {
-            if reason != Reason::Metric(*metric) {
+        for (metric, compared) in &of.compared {
+            if reason != Some(Reason::Metric(*metric)) {
                 sort(compared, self.changed(*metric, None, compared));
             }
         }
         for (load, seen) in self.beside {
             let same = seen.iter().filter(|seen| seen.stays.cells == choice.stays.cells);
-            let same = same.flat_map(|seen| &seen.others).find(|other| other.cells == taken.cells);
+            let same = same.flat_map(|seen| &seen.others).find(|other| other.cells == of.cells);
             for (metric, compared) in same.into_iter().flat_map(|other| &other.compared) {
                 sort(compared, self.changed(*metric, Some(load), compared));
             }
         }
-        let both = self.single(taken).zip(self.single(&choice.stays));
-        costs.extend(both.into_iter().flat_map(|(taken, stays)| self.lost(taken, stays)));
+        let both = self.single(of).zip(self.single(&choice.stays));
+        costs.extend(both.into_iter().flat_map(|(of, stays)| self.lost(of, stays)));
         (gains, costs)
+    }
+
+    /// By what it was shown to be no worse, where it was not shown to be the same.
+    pub(super) fn no_worse(&self, taken: &Setting, reason: Reason) -> Vec<String> {
+        let Reason::Metric(metric) = reason else { return Vec::new() };
+        let compared = taken.no_worse_before(metric).filter_map(|metric| Some((metric, taken.by(metric)?)));
+        compared.map(|(metric, compared)| self.changed(metric, None, compared)).collect()
+    }
+
+    /// What is decided of a setting that is open.
+    pub(super) fn known(&self, choice: &Choice, open: &Setting) -> Vec<Sentence> {
+        let setting = self.words.quoted(&self.name(open));
+        let (gains, costs) = self.changes(choice, open, None);
+        let told = [("recommend-gains-of", gains), ("recommend-costs-of", costs)].into_iter();
+        let told = told.filter(|(_, list)| !list.is_empty()).map(|(id, list)| {
+            self.words.say(id, &[("setting", setting.as_str().into()), ("list", self.list(list).into())])
+        });
+        told.collect()
     }
 
     fn changed(&self, metric: Metric, load: Option<&str>, compared: &Comparison) -> String {
