@@ -19,6 +19,7 @@ mod net;
 mod newcomers;
 mod psi;
 mod shares;
+mod sparing;
 mod tables;
 mod tree;
 mod tree_thread;

@@ -1,6 +1,7 @@
 //! Connections to servers that stand behind the server: how many of them wait at their doors, and how many are let in.
 
 use super::accept::listening;
+use super::sparing::Sparing;
 use super::{Probe, Probes};
 use crate::sock_diag::{Question, SockDiag, State};
 use crate::source::Buffer;
@@ -14,7 +15,7 @@ pub(super) fn open(probes: &mut Probes, ports: &[u16]) {
         return;
     }
     if let Ok(kernel) = SockDiag::open() {
-        probes.add(Behind { kernel, ports: ports.to_vec() });
+        probes.add(Sparing::new(Behind { kernel, ports: ports.to_vec() }));
     }
 }
 

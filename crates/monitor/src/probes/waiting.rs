@@ -1,6 +1,7 @@
 //! Connections of the server's port on which bytes wait: on their way, for the network or for a client that does not take them; or to
 //! be read, for a server that has no time for them.
 
+use super::sparing::Sparing;
 use super::{Probe, Probes};
 use crate::sock_diag::{Question, SockDiag, State};
 use crate::source::Buffer;
@@ -12,7 +13,7 @@ use rustix::io::Errno;
 pub(super) fn open(probes: &mut Probes, port: Option<u16>) {
     let Some(port) = port else { return };
     if let Ok(kernel) = SockDiag::open() {
-        probes.add(Waiting { kernel, port });
+        probes.add(Sparing::new(Waiting { kernel, port }));
     }
 }
 
