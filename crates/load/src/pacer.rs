@@ -40,7 +40,6 @@ impl<'a> Pacer<'a> {
                     Due::Never
                 }
             }
-            Pacer::Timetable(calls) if now >= calls.end => Due::Never,
             Pacer::Timetable(calls) => match calls.peek() {
                 Some(at) if at <= now => {
                     calls.pop();
@@ -336,15 +335,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_begins_behind_the_end_be_it_due_before() {
+    fn what_was_due_before_the_end_is_due_behind_it() {
         let table = Timetable::constant(100.0, Arrivals::Even);
-        let calls = || Pacer::Timetable(Calls::new(&table, Part { worker: 0, of: 1 }, 0, 30 * MS, None, 1));
-        assert_eq!(calls().next(30 * MS - 1), Due::Now(Some(0)));
-        let mut late = calls();
-        assert_eq!(late.next(30 * MS), Due::Never);
-        // They were due all the same, and remain unsent.
+        let calls = Calls::new(&table, Part { worker: 0, of: 1 }, 0, 30 * MS, None, 1);
+        let mut late = Pacer::Timetable(calls);
+        assert_eq!(late.next(40 * MS), Due::Now(Some(0)));
+        // Those that no connection is free for remain unsent.
         let unsent = std::iter::from_fn(|| late.calls()?.take_before(30 * MS));
-        assert_eq!(unsent.count(), 3);
+        assert_eq!(unsent.count(), 2);
+        assert_eq!(late.next(40 * MS), Due::Never);
     }
 
     #[test]

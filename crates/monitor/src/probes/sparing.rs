@@ -54,7 +54,7 @@ mod tests {
     fn whoever_looked_long_rests_long() {
         let mut sparing = Sparing::new(Slow(5 * SECOND / 1000, 0));
         let mut read = |sparing: &mut Sparing<Slow>| {
-            sparing.read(&mut Reading::default(), &mut Buffer::new());
+            sparing.read(&mut Reading::empty(0), &mut Buffer::new());
             sparing.probe.1
         };
         let began = now();
