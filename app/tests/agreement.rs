@@ -40,10 +40,13 @@ fn finding(comparison: &Value) -> Option<Finding> {
     let said = comparison["verdict"]["text"].as_str().unwrap_or_default();
     let (low, high) = (number("low"), number("high"));
     let interval = if low.is_nan() { "no interval".to_owned() } else { format!("{low:.3} to {high:.3}") };
-    // Only the comparison itself has a sentence; its metrics have a number where it can be told.
+    // Only the comparison itself has a sentence, which tells it; its metrics have a number where it can be told.
     let sentence = comparison["sentence"]["text"].as_str();
-    let is_silent = verdict == OPEN && sentence.is_some_and(|text| !text.contains("still needed"));
-    let more = comparison["more_blocks"].as_u64().map_or_else(String::new, |blocks| format!(", {blocks} more"));
+    let told = sentence.and_then(|text| text.split_once("still needed")?.1.split_once(": ")?.1.split_once(')'));
+    let is_silent = verdict == OPEN && sentence.is_some() && told.is_none();
+    let blocks = comparison["more_blocks"].as_u64().map(|blocks| blocks.to_string());
+    let more = blocks.or(told.map(|(blocks, _)| blocks.to_owned()));
+    let more = more.map_or_else(String::new, |blocks| format!(", {blocks} more"));
     let shown = format!("{:.3} ({interval}) {said}{more}", number("ratio"));
     Some(Finding { verdict, shown, is_silent, is_noise: false })
 }
@@ -318,4 +321,10 @@ fn opposite_verdicts_are_found() {
     assert_eq!(claims(&answers["a: lines lost"]), ["lost", "none"].into());
     // A metric has no sentence of its own in which it could be told.
     assert!(answers["a: p99"].iter().all(|one| !one.is_silent));
+    let open = serde_json::json!({
+        "ratio": 1.1, "low": 1.0, "high": 1.2, "verdict": {"id": OPEN, "text": "inconclusive"},
+        "sentence": {"text": "a: 1.1 times (8 blocks): inconclusive (blocks still needed: about 12)."}
+    });
+    let found = finding(&open).expect("it has a verdict");
+    assert_eq!((found.shown.as_str(), found.is_silent), ("1.100 (1.000 to 1.200) inconclusive, about 12 more", false));
 }

@@ -56,6 +56,71 @@ fn as_many_answers_that_come_later_are_worse() {
     );
 }
 
+/// At a rate: the slowest of `few` come at these times, which are no later by the margin, or leave it open; its median is shorter.
+fn sooner_at_a_rate(slowest_us: [u64; 6]) -> Run {
+    let mut run = run(VARIANTS, rates(1000.0, 1000.0, 1000.0));
+    for trial in &mut run.trials {
+        let noise = 10 * u64::from(trial.block);
+        let few = trial.cell == "few";
+        let slowest = if few { slowest_us[trial.block as usize % 6] } else { 80_000 };
+        let load = trial.load.as_mut().expect("it was measured");
+        load.counts.good = 1000;
+        load.total = Latency::new();
+        let most = if few { 7000 } else { 8000 } + noise;
+        (0..1000).for_each(|place| load.total.record(if place % 50 == 0 { slowest } else { most }));
+    }
+    run.head.plan.loads[0].pace = Pace::Timetable(Timetable::constant(1000.0, Arrivals::Even));
+    run
+}
+
+/// What is no worse is said where something else decides, and what has been shown where nothing does.
+#[test]
+fn what_is_shown_is_told_be_it_decided_or_not() {
+    let no_later = sooner_at_a_rate([66_200, 82_400, 67_500, 80_800, 71_000, 76_900]);
+    check(
+        &no_later,
+        Language::English,
+        &expect![[r#"
+        Not decided: “usual” or “few”.
+          Shown of “few” so far, better: median ×0.875 (0.875 to 0.876).
+          The same, within the plan's margin: “many”.
+          The rate is given, so latency decides.
+          About 9 blocks more would probably decide it: 3.00 s, by the time that blocks took."#]],
+    );
+    check(
+        &no_later,
+        Language::Japanese,
+        &expect![[r#"
+        未決着: 「usual」か「few」。
+          「few」についてこれまでに判定されたもの、改善: 中央値 0.875 倍（0.875〜0.876）。
+          同等（差は計画で指定した許容差未満）: 「many」。
+          レートが決まっているため、応答時間で決めます。
+          あと 9 ブロックほどで、おそらく決着します。これまでのブロックの所要時間では 3.00 s です。"#]],
+    );
+    let wild = sooner_at_a_rate([40_000, 160_000, 50_000, 130_000, 60_000, 99_000]);
+    check(
+        &wild,
+        Language::English,
+        &expect![[r#"
+        Not decided: “usual” or “few”.
+          Shown of “few” so far, better: median ×0.875 (0.875 to 0.876).
+          The same, within the plan's margin: “many”.
+          The rate is given, so latency decides.
+          More than 100 further blocks would be needed to decide it: longer windows, or a calmer machine."#]],
+    );
+    check(
+        &wild,
+        Language::Japanese,
+        &expect![[r#"
+        未決着: 「usual」か「few」。
+          「few」についてこれまでに判定されたもの、改善: 中央値 0.875 倍（0.875〜0.876）。
+          同等（差は計画で指定した許容差未満）: 「many」。
+          レートが決まっているため、応答時間で決めます。
+          決着には、あと 100 ブロックを超える測定が必要です。測定時間を延ばすか、静かなマシンで測ってくだ
+          さい。"#]],
+    );
+}
+
 #[test]
 fn one_is_taken_or_none_or_it_is_open() {
     check(
