@@ -147,7 +147,7 @@ fn silent_choices(report: &Value) -> Vec<String> {
     let is_silent = |choice: &&Value| {
         let details = choice["details"].as_array().into_iter().flatten();
         let mut ids = details.filter_map(|detail| detail["id"].as_str());
-        choice["advice"] == "open" && ids.any(|id| id == "recommend-more-unknown")
+        ids.any(|id| id == "recommend-more-unknown")
     };
     choices.filter(is_silent).map(|choice| choice["sentence"]["text"].to_string()).collect()
 }

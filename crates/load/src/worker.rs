@@ -275,9 +275,12 @@ impl<'a, S: Sink> Worker<'a, S> {
                 calls.is_complete() && self.in_flight.is_empty() && self.crowd.as_ref().is_none_or(Crowd::is_empty);
             return over.then_some((LoadEnd::Requests, self.last_end));
         }
-        // What is due begins as far as connections are free: that the load itself was late at the end is nothing that the server did. What
-        // finds none is never sent; what was sent is waited for, no longer than its own time.
-        while self.hand_out(now) == now {}
+        // What is due begins as far as connections are free: that the load itself was late at the end is nothing that the server did. A user
+        // would find nobody who goes on with him.
+        if self.crowd.is_none() && self.hand_out(now) == now {
+            return None;
+        }
+        // What finds no connection is never sent; what was sent is waited for, no longer than its own time.
         self.give_up_unsent(end);
         // The window is the timetable's; the last answers may come behind it.
         self.in_flight.is_empty().then_some((LoadEnd::Duration, end))

@@ -205,13 +205,13 @@ columns! {
     GroupThrottledPeriods "group.cpu_throttled" Counter "cpu.stat nr_throttled: those in which its CPU time was used up before they ended.";
     TcpOutSegments "tcp.out_segments" Counter "/proc/net/snmp OutSegs: segments sent, without those that were sent again.";
     NetLinkNs "link.full_ns" Counter "/proc/net/dev and /sys/class/net/*/speed: time that the fullest direction of any interface needed at its full speed for what went over it in each interval between readings, summed, ns; absent when no interface tells a speed.";
-    TcpSending "tcp.sending" Gauge "Connections of the server's port that hold more bytes than the other end may have without saying so, from sock_diag.";
-    TcpUnread "tcp.unread" Gauge "Connections of the server's port that it has accepted and on which bytes lie that it has not read, from sock_diag.";
+    TcpSending "tcp.sending" Gauge "Connections of the server's port that hold more bytes than the other end may have without saying so, from sock_diag; not in every reading where connections are many.";
+    TcpUnread "tcp.unread" Gauge "Connections of the server's port that it has accepted and on which bytes lie that it has not read, from sock_diag; not in every reading where connections are many.";
     TreeCpuNs "tree.cpu_ns" Gauge "As tree.cpu_ticks in ns, by the kernel's clock of each process; of waited-for children only ticks are told.";
     TreeProgramLargest "tree.program_largest" Gauge "Resident bytes of the largest process that is neither a first process of the server's nor a child of one and is another program than its parent, such as a CGI.";
     TreeBehindCpuNs "tree.behind_cpu_ns" Gauge "What of tree.cpu_ns is of trees that are held neither to the server's CPUs nor to its group, such as that of the machine's own PHP-FPM; absent where there is none.";
-    BehindQueue "behind.queue" Gauge "Connections waiting to be accepted on the ports of servers that stand behind the server, summed; absent where there are none.";
-    BehindAccepted "behind.accepted" Gauge "Connections that they have accepted there, summed, from sock_diag.";
+    BehindQueue "behind.queue" Gauge "Connections waiting to be accepted on the ports of servers that stand behind the server, summed; absent where there are none, and not in every reading where connections are many.";
+    BehindAccepted "behind.accepted" Gauge "Connections that they have accepted there, summed, from sock_diag; in the same readings.";
 }
 
 /// How many columns a reading has.

@@ -33,6 +33,7 @@ pub use devices::present;
 use groups::Group;
 use listeners::Listeners;
 use model::reading::{Look, Reading};
+use sparing::Sparing;
 use std::path::{Path, PathBuf};
 use tree_thread::Asker;
 
@@ -81,8 +82,9 @@ impl Probes {
         group::open(&mut probes, &watch.group, &|_| true);
         groups::open(&mut probes, watch);
         accept::open(&mut probes, watch.port);
-        waiting::open(&mut probes, watch.port.filter(|_| watch.waiting));
-        behind::open(&mut probes, &watch.ports_behind);
+        let waiting = waiting::open(watch.port.filter(|_| watch.waiting));
+        let of_connections = waiting.into_iter().chain(behind::open(&watch.ports_behind)).collect();
+        probes.add(Sparing::new(of_connections, watch.period_ns));
         listeners::open(&mut probes, watch);
         itself::open(&mut probes);
         tables::open(&mut probes, proc_root, &watch.tables);

@@ -55,19 +55,20 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Whether it was shown to be worse by no more than the margin, a ratio minus 1, be it the same or better: the whole interval lies on
-    /// that side of the margin (non-inferiority; Piaggio et al., JAMA 308 (2012) 2594). An estimate without an interval shows nothing, nor
-    /// does one whose verdict speaks against it.
+    /// Whether it was shown to be worse by no more than the margin, be it the same or better: the whole interval lies on that side of the
+    /// margin (non-inferiority; Piaggio et al., JAMA 308 (2012) 2594). Nothing is shown by an estimate without an interval, by an interval
+    /// that is a point, nor where a difference was no larger than the noise, of which the interval knows nothing.
     #[must_use]
-    pub fn is_no_worse(&self, better: Better, margin: f64) -> bool {
-        let within = |interval: Interval| match better {
-            Better::Higher => interval.low * (1.0 + margin) > 1.0,
-            Better::Lower => interval.high < 1.0 + margin,
+    pub fn is_no_worse(&self, criteria: &Criteria) -> bool {
+        let doubted = |warning: &Warning| matches!(warning, Warning::ZeroVariance | Warning::WithinNoise { .. });
+        let within = |interval: Interval| match criteria.better() {
+            Better::Higher => -interval.low.ln() < criteria.ln_margin(),
+            Better::Lower => interval.high.ln() < criteria.ln_margin(),
         };
         match self.verdict {
             Verdict::Better | Verdict::Equivalent => true,
             Verdict::Worse => false,
-            Verdict::Inconclusive { .. } => self.interval.is_some_and(within),
+            Verdict::Inconclusive { .. } => !self.warnings.iter().any(doubted) && self.interval.is_some_and(within),
         }
     }
 }

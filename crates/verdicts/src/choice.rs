@@ -47,8 +47,8 @@ pub struct Setting {
     pub good_per_s: f64,
     /// How it compares with the one that stays, by each metric that says anything of the two.
     pub compared: Vec<(Metric, Comparison)>,
-    /// The metrics by which it was shown to be no worse than the one that stays, by more than what is of interest.
-    no_worse: BTreeSet<Metric>,
+    /// The metrics by which it was shown to be no worse than the one that stays, or of which neither has a number.
+    no_worse: Vec<Metric>,
 }
 
 /// An expectation that was missed.
@@ -88,7 +88,7 @@ pub fn choices(run: &Run, verdicts: &[(Metric, &Verdicts)]) -> Vec<Choice> {
     let plan = &run.head.plan;
     let mut choices: Vec<Choice> = Vec::new();
     for offer in offers(plan) {
-        let setting = |cells: &[&Cell], level: Option<(&str, &str)>, compared: Vec<(Metric, &Compared)>| {
+        let setting = |cells: &[&Cell], level: Option<(&str, &str)>| {
             let measured = cells.iter().flat_map(|cell| expected::measured(run, cell));
             let goodputs: Vec<f64> = measured.map(|(_, load)| load.goodput()).collect();
             let variants: Vec<&str> = cells.iter().map(|cell| cell.variant.as_str()).collect();
@@ -107,16 +107,20 @@ pub fn choices(run: &Run, verdicts: &[(Metric, &Verdicts)]) -> Vec<Choice> {
                 misses,
                 paced: cells.iter().any(|cell| plan.load(cell).is_open()),
                 good_per_s: stats::summarize(&goodputs).map_or(0.0, |summary| summary.mean),
-                no_worse: compared.iter().filter(|it| offer.is_no_worse(plan, it)).map(|(metric, _)| *metric).collect(),
-                compared: compared.into_iter().map(|(metric, it)| (metric, it.comparison.clone())).collect(),
+                no_worse: Vec::new(),
+                compared: Vec::new(),
             }
         };
-        let compared = verdicts
-            .iter()
-            .filter(|(metric, _)| offer.is_comparable(plan, *metric))
-            .filter_map(|(metric, verdicts)| Some((*metric, offer.compared(verdicts)?)));
-        let other = setting(&offer.of, offer.level(|part| &part.to), compared.collect());
-        let stays = setting(&offer.against, offer.level(|part| &part.from), Vec::new());
+        let compared = verdicts.iter().filter(|(metric, _)| offer.is_comparable(plan, *metric));
+        let compared = compared.filter_map(|(metric, verdicts)| Some((*metric, offer.compared(verdicts)?)));
+        let compared: Vec<(Metric, &Compared)> = compared.collect();
+        let no_worse = ORDER.into_iter().filter(|metric| offer.is_no_worse(run, *metric, &compared));
+        let other = Setting {
+            no_worse: no_worse.collect(),
+            compared: compared.iter().map(|(metric, compared)| (*metric, compared.comparison.clone())).collect(),
+            ..setting(&offer.of, offer.level(|part| &part.to))
+        };
+        let stays = setting(&offer.against, offer.level(|part| &part.from));
         match choices.iter_mut().find(|choice| choice.stays == stays) {
             Some(choice) => choice.others.push(other),
             None => choices.push(Choice { stays, others: vec![other], advice: Advice::Open }),
@@ -178,13 +182,17 @@ impl<'a> Offer<'a> {
         }
     }
 
-    /// A block without a number may hide anything, and so nothing is shown of a question that has one.
-    fn is_no_worse(&self, plan: &Plan, (metric, compared): &(Metric, &Compared)) -> bool {
-        let margin = match self.asked {
-            Asked::Cell(_) => plan.margin,
-            Asked::Contrast(contrast) => contrast.margin,
+    /// Whether it is known to be no worse by a metric, or neither side has a number of it: too few answers for a p99 are no question that
+    /// more blocks answer. Where only one side has, the other may be anything.
+    fn is_no_worse(&self, run: &Run, metric: Metric, compared: &[(Metric, &Compared)]) -> bool {
+        if let Some((_, compared)) = compared.iter().find(|(by, _)| *by == metric) {
+            return compared.no_worse;
+        }
+        let has_numbers = |cells: &[&Cell]| {
+            let mut measured = cells.iter().flat_map(|cell| run.measured(&cell.name));
+            measured.any(|(trial, load)| metric.of(trial, load).is_some())
         };
-        compared.unanswered == 0 && compared.comparison.is_no_worse(metric.better(), margin)
+        metric != Metric::Goodput && !has_numbers(&self.of) && !has_numbers(&self.against)
     }
 
     fn level(&self, of: fn(&model::plan::Part) -> &String) -> Option<(&'a str, &'a str)> {
@@ -219,19 +227,18 @@ impl Setting {
     /// Whether it is better by this metric and nothing before it speaks against it: shown to be no worse by what must be known, and
     /// not shown to be worse by the rest.
     fn is_better(&self, metric: Metric) -> bool {
-        let stands = |earlier: Metric| match self.verdict(earlier) {
-            // Latencies that nobody knows are no question that more blocks answer.
-            None => earlier != Metric::Goodput,
-            Some(verdict) if !self.is_asked(earlier) => verdict != Verdict::Worse,
-            Some(_) => self.no_worse.contains(&earlier),
+        let stands = |earlier: Metric| match self.is_asked(earlier) {
+            true => self.no_worse.contains(&earlier),
+            false => self.verdict(earlier) != Some(Verdict::Worse),
         };
         self.verdict(metric) == Some(Verdict::Better) && before(metric).all(stands)
     }
 
-    /// What is looked at before this metric, was not shown to be the same, and speaks against it by no more than the margin.
+    /// What must be known before this metric speaks, and was shown to be no worse, though not to be the same.
     pub fn no_worse_before(&self, metric: Metric) -> impl Iterator<Item = Metric> {
         let is_open = |earlier: &Metric| matches!(self.verdict(*earlier), Some(Verdict::Inconclusive { .. }));
-        before(metric).filter(move |earlier| self.is_asked(*earlier) && is_open(earlier))
+        let is_no_worse = move |earlier: &Metric| self.is_asked(*earlier) && self.no_worse.contains(earlier);
+        before(metric).filter(move |earlier| is_no_worse(earlier) && is_open(earlier))
     }
 
     /// Whether it must be known before anything that comes later can speak for it.
@@ -244,8 +251,7 @@ impl Setting {
         let mut asked = ORDER.into_iter().filter(|metric| self.is_asked(*metric));
         asked.find(|metric| match self.verdict(*metric) {
             Some(verdict) => verdict != Verdict::Equivalent,
-            // Latencies that nobody knows are no question that more blocks answer.
-            None => *metric == Metric::Goodput,
+            None => !self.no_worse.contains(metric),
         })
     }
 
@@ -308,14 +314,15 @@ impl Choice {
         self.stays.trials > 1 && self.stays.good_per_s == 0.0 && other.good_per_s > 0.0
     }
 
-    /// How many more blocks would show what is open, with the usual chance; `None` when that cannot be told of any.
+    /// How many more blocks would show what is open, with the usual chance; `None` when that cannot be told of one that was measured.
     #[must_use]
     pub fn more_blocks(&self) -> Option<u32> {
         let more = |other: &Setting| match other.open_by().and_then(|metric| other.verdict(metric)) {
             Some(Verdict::Inconclusive { more_blocks }) => more_blocks,
             _ => None,
         };
-        self.open().filter_map(more).max()
+        let measured = self.open().filter(|other| other.trials > 0);
+        measured.map(more).try_fold(None, |most, more| Some(most.max(Some(more?))))?
     }
 
     /// Those that can be taken, with their places: where any setting meets what is expected, none that misses it. Of what was not

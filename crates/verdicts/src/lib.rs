@@ -50,6 +50,8 @@ pub struct Compared {
     pub comparison: Comparison,
     /// Blocks in which all its cells were measured and one of them gave no number at all, such as no good answer.
     pub unanswered: usize,
+    /// Shown to be worse by no more than the question's margin ([`Comparison::is_no_worse`]). A block without a number may hide anything.
+    pub no_worse: bool,
 }
 
 impl Verdicts {
@@ -144,7 +146,8 @@ impl Verdicts {
     fn judged(&mut self, family: &[Paired<'_>], criteria: &Criteria) -> Vec<(String, Compared)> {
         let (silent, family): (Vec<_>, Vec<_>) = family.iter().partition(|paired| paired.is_silent());
         let never = |paired: &&Paired<'_>| {
-            let compared = Compared { comparison: paired.never_answered(), unanswered: paired.blocks() };
+            let compared =
+                Compared { comparison: paired.never_answered(), unanswered: paired.blocks(), no_worse: false };
             (paired.question.name.to_owned(), compared)
         };
         let mut judged: Vec<(String, Compared)> = silent.iter().map(never).collect();
@@ -160,7 +163,8 @@ impl Verdicts {
                     }
                     let criteria = paired.question.criteria(criteria).unwrap_or(*criteria);
                     hold_against_grain(&mut comparison, paired.grain(), criteria.ln_margin());
-                    judged.push((name, Compared { comparison, unanswered }));
+                    let no_worse = unanswered == 0 && comparison.is_no_worse(&criteria);
+                    judged.push((name, Compared { comparison, unanswered, no_worse }));
                 }
             }
         }
@@ -176,6 +180,7 @@ impl Verdicts {
             if let Some(compared) = self.asked.get_mut(question.name) {
                 let comparison = compared.comparison.clone();
                 compared.comparison = against_noise_of(comparison, again.as_ref(), question.reach(), family, criteria);
+                compared.no_worse &= compared.comparison.is_no_worse(&question.criteria(criteria).unwrap_or(*criteria));
             }
         }
     }

@@ -7,7 +7,7 @@ use model::trial::Trial;
 use stats::Better;
 
 /// One number of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Metric {
     /// Good answers per second.
     Goodput,

@@ -84,7 +84,7 @@ const MORE: [u64; 6] = [1100, 1112, 1088, 1106, 1093, 1101];
 fn check(run: &Run, expected: &Expect) {
     let verdicts = Verdicts::of(run, Metric::Goodput);
     let line = |cell: &Cell| {
-        let Compared { comparison: c, unanswered } = verdicts.compared(cell)?;
+        let Compared { comparison: c, unanswered, .. } = verdicts.compared(cell)?;
         let interval = c.interval.map_or("-".to_owned(), |i| format!("{:.3} to {:.3}", i.low, i.high));
         let material = if c.material { ", material" } else { "" };
         Some(format!("{}: {:.3} ({interval}) {:?}{material}, {unanswered} unanswered\n", cell.name, c.ratio, c.verdict))

@@ -4,9 +4,10 @@ use crate::{friendly, spec};
 use load::{Control, Ending, KEPT_OF_HEADS, Record, Target, Witness};
 use model::SECOND;
 use model::load::{LoadEnd, LoadResult};
-use model::plan::LoadSpec;
+use model::plan::{Arrivals, LoadSpec, Pace, Timetable};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 use testkit::scripted::{Scripted, Step, answer};
 
 #[derive(Debug, PartialEq, Eq)]
@@ -122,4 +123,39 @@ fn what_is_enough_for_one_ends_all() {
     let ended = records(&notes).iter().filter(|record| record.ending == Ending::Good).count() as u64;
     let cut_off = records(&notes).iter().filter(|record| record.ending == Ending::InFlight).count() as u64;
     assert_eq!((ended, cut_off), (result.counts.good, result.in_flight));
+}
+
+/// It keeps its worker, and so the load, until the window is over.
+#[derive(Default)]
+struct Oversleeps {
+    records: Vec<Record>,
+}
+
+impl Witness for Oversleeps {
+    fn saw(&mut self, record: &Record) {
+        if self.records.is_empty() {
+            std::thread::sleep(WINDOW);
+        }
+        self.records.push(*record);
+    }
+}
+
+const WINDOW: Duration = Duration::from_millis(100);
+
+/// A load that comes late to its own end begins what is due as far as connections are free, and no more.
+#[test]
+fn what_the_load_itself_was_late_with_is_sent() {
+    let server = friendly();
+    for (connections, sent) in [(12, 10), (4, 5)] {
+        let pace = Pace::Timetable(Timetable::constant(100.0, Arrivals::Even));
+        let duration_ns = Some(WINDOW.as_nanos() as u64);
+        let load = LoadSpec { pace, requests: None, duration_ns, connections, threads: Some(1), ..spec() };
+        let never = AtomicBool::new(false);
+        let mut control = Control { stop: &never, on_interval: &mut |_| {} };
+        let target = Target::new(server.address(), "h");
+        let ran = load::run_witnessed(&load, &target, &[], &mut control, &never, &Oversleeps::default);
+        let (result, _) = ran.expect("the load starts");
+        let open = result.open.as_ref().expect("it has a rate");
+        assert_eq!((open.arrived, result.counts.good, open.unsent), (10, sent, 10 - sent), "{connections} connections");
+    }
 }

@@ -112,7 +112,8 @@ impl LoadResult {
         self.per_second(self.counts.bytes_in.saturating_sub(self.late.bytes_in))
     }
 
-    /// Requests sent per second of the window. All are sent within it, however long their answers take.
+    /// Requests sent per second of the window, however long their answers take. All were due within it; those that the generator itself
+    /// was late with at its end are sent behind it.
     #[must_use]
     pub fn sent_rate(&self) -> f64 {
         self.per_second(self.sent())

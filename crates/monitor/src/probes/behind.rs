@@ -1,8 +1,7 @@
 //! Connections to servers that stand behind the server: how many of them wait at their doors, and how many are let in.
 
+use super::Probe;
 use super::accept::listening;
-use super::sparing::Sparing;
-use super::{Probe, Probes};
 use crate::sock_diag::{Question, SockDiag, State};
 use crate::source::Buffer;
 use model::reading::{Column, Reading};
@@ -10,13 +9,9 @@ use rustix::io::Errno;
 
 /// Opens the socket to the kernel, if there is such a server. Where the kernel does not tell, the columns are absent: the server's own
 /// accept queue, asked for in the same way, has said so.
-pub(super) fn open(probes: &mut Probes, ports: &[u16]) {
-    if ports.is_empty() {
-        return;
-    }
-    if let Ok(kernel) = SockDiag::open() {
-        probes.add(Sparing::new(Behind { kernel, ports: ports.to_vec() }));
-    }
+pub(super) fn open(ports: &[u16]) -> Option<Box<dyn Probe>> {
+    let kernel = (!ports.is_empty()).then(SockDiag::open)?.ok()?;
+    Some(Box::new(Behind { kernel, ports: ports.to_vec() }))
 }
 
 struct Behind {

@@ -1,68 +1,94 @@
 //! Looks that cost more, the more connections the host has.
 
 use super::Probe;
-use crate::appointments::now;
+use crate::appointments::clock;
 use crate::source::Buffer;
 use model::Nanos;
 use model::reading::Reading;
+use rustix::time::ClockId;
 
-/// How many times as long as a look the rest after it is, so that such looks take at most a two-hundredth of the time. The kernel walks the
-/// table of all its connections for one, those that ended within the last minute among them: a few milliseconds at 5000 new connections a
-/// second, for which whoever shares the CPU with the sampler, such as a load, has to wait.
-const REST: Nanos = 199;
+/// So much of the time at most goes into such looks, one part of a hundred, unless [`MOST_PASSED_OVER`] is reached. The kernel walks the table
+/// of all its connections for one, those that ended within the last minute among them: a few milliseconds at 5000 new connections a second,
+/// for which whoever shares the CPU with the sampler, such as a load, has to wait.
+const PART: Nanos = 100;
 
-/// A probe that reads as often as its own cost allows. Readings between have none of its columns.
-pub(super) struct Sparing<P> {
-    probe: P,
-    rests_until: Nanos,
+/// Readings that are passed over at most, so that every third has the columns: a window of a second is to have a look of its own.
+const MOST_PASSED_OVER: Nanos = 2;
+
+/// Probes that read together, so that their columns are of one moment, and as often as their own cost allows. Readings between have none of
+/// their columns.
+pub(super) struct Sparing {
+    probes: Vec<Box<dyn Probe>>,
+    period_ns: Nanos,
+    passes_over: Nanos,
 }
 
-impl<P: Probe> Sparing<P> {
-    pub(super) fn new(probe: P) -> Sparing<P> {
-        Sparing { probe, rests_until: 0 }
+impl Sparing {
+    pub(super) fn new(probes: Vec<Box<dyn Probe>>, period_ns: Nanos) -> Sparing {
+        Sparing { probes, period_ns: period_ns.max(1), passes_over: 0 }
+    }
+
+    /// So many readings are passed over after a look that cost so much CPU time.
+    fn rests_after(&self, cost_ns: Nanos) -> Nanos {
+        (cost_ns.saturating_mul(PART) / self.period_ns).min(MOST_PASSED_OVER)
     }
 }
 
-impl<P: Probe> Probe for Sparing<P> {
+impl Probe for Sparing {
     fn read(&mut self, row: &mut Reading, buffer: &mut Buffer) {
-        let began = now();
-        if began >= self.rests_until {
-            self.probe.read(row, buffer);
-            let ended = now();
-            self.rests_until = ended + (ended - began) * REST;
+        if self.passes_over > 0 {
+            self.passes_over -= 1;
+            return;
         }
+        let began = clock(ClockId::ThreadCPUTime);
+        for probe in &mut self.probes {
+            probe.read(row, buffer);
+        }
+        self.passes_over = self.rests_after(clock(ClockId::ThreadCPUTime).saturating_sub(began));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::SECOND;
+    use model::reading::Column;
 
-    /// Takes so long, by the clock.
-    struct Slow(Nanos, u32);
+    /// Uses so much CPU time for a column.
+    struct Dear(Nanos, Column);
 
-    impl Probe for Slow {
-        fn read(&mut self, _: &mut Reading, _: &mut Buffer) {
-            self.1 += 1;
-            let until = now() + self.0;
-            while now() < until {}
+    impl Probe for Dear {
+        fn read(&mut self, row: &mut Reading, _: &mut Buffer) {
+            let until = clock(ClockId::ThreadCPUTime) + self.0;
+            while clock(ClockId::ThreadCPUTime) < until {}
+            row.set(self.1, 1);
         }
     }
 
+    /// In which of seven readings each column is.
+    fn read(cost_ns: Nanos, period_ns: Nanos) -> [String; 2] {
+        let columns = [Column::TcpUnread, Column::BehindQueue];
+        let probes = columns.map(|column| Box::new(Dear(cost_ns, column)) as Box<dyn Probe>);
+        let mut sparing = Sparing::new(Vec::from(probes), period_ns);
+        let rows: Vec<Reading> = std::iter::repeat_with(|| {
+            let mut row = Reading::empty(0);
+            sparing.read(&mut row, &mut Buffer::new());
+            row
+        })
+        .take(7)
+        .collect();
+        columns.map(|column| rows.iter().map(|row| if row.get(column).is_some() { '1' } else { '-' }).collect())
+    }
+
     #[test]
-    fn whoever_looked_long_rests_long() {
-        let mut sparing = Sparing::new(Slow(5 * SECOND / 1000, 0));
-        let mut read = |sparing: &mut Sparing<Slow>| {
-            sparing.read(&mut Reading::empty(0), &mut Buffer::new());
-            sparing.probe.1
-        };
-        let began = now();
-        assert_eq!(read(&mut sparing), 1);
-        assert!(sparing.rests_until >= began + SECOND, "{} after {began}", sparing.rests_until);
-        sparing.rests_until = Nanos::MAX;
-        assert_eq!(read(&mut sparing), 1);
-        sparing.rests_until = now();
-        assert_eq!(read(&mut sparing), 2);
+    fn what_is_dear_is_read_in_every_third_reading_and_together() {
+        assert_eq!(read(5_000_000, 200_000_000), ["1--1--1"; 2]);
+        assert_eq!(read(0, u64::MAX), ["1111111"; 2]);
+    }
+
+    #[test]
+    fn it_is_the_cost_that_counts() {
+        let sparing = Sparing::new(Vec::new(), 200_000_000);
+        let rests = [0, 1_999_999, 2_000_000, 4_000_000, u64::MAX].map(|cost_ns| sparing.rests_after(cost_ns));
+        assert_eq!(rests, [0, 0, 1, 2, 2]);
     }
 }

@@ -1,8 +1,7 @@
 //! Connections of the server's port on which bytes wait: on their way, for the network or for a client that does not take them; or to
 //! be read, for a server that has no time for them.
 
-use super::sparing::Sparing;
-use super::{Probe, Probes};
+use super::Probe;
 use crate::sock_diag::{Question, SockDiag, State};
 use crate::source::Buffer;
 use model::reading::{Column, Reading};
@@ -10,11 +9,8 @@ use rustix::io::Errno;
 
 /// Opens the socket to the kernel, if there is a port to be asked for. Where the kernel does not tell, the columns are absent: the
 /// accept queue, asked for in the same way, has said so.
-pub(super) fn open(probes: &mut Probes, port: Option<u16>) {
-    let Some(port) = port else { return };
-    if let Ok(kernel) = SockDiag::open() {
-        probes.add(Sparing::new(Waiting { kernel, port }));
-    }
+pub(super) fn open(port: Option<u16>) -> Option<Box<dyn Probe>> {
+    Some(Box::new(Waiting { port: port?, kernel: SockDiag::open().ok()? }))
 }
 
 struct Waiting {

@@ -128,7 +128,7 @@ fn view(
     plan: &Plan,
     words: &Catalogue,
 ) -> ComparisonView {
-    let Compared { comparison, unanswered } = compared;
+    let Compared { comparison, unanswered, .. } = compared;
     let mut arguments = vec![("ratio", ratio(comparison.ratio).into()), ("blocks", comparison.blocks.into())];
     let result = match comparison.interval {
         Some(interval) => {

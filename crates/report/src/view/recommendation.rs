@@ -142,10 +142,7 @@ impl Teller<'_> {
             (_, Some((taken, reason))) => {
                 ("take", self.take(choice, taken, reason), self.about(choice, taken, reason, judged))
             }
-            (Advice::Open, _) => {
-                let known = choice.open().flat_map(|open| self.known(choice, open)).collect();
-                ("open", self.open(&stays, &open), known)
-            }
+            (Advice::Open, _) => ("open", self.open(&stays, &open), Vec::new()),
             _ => {
                 let kept = [("stays", self.words.quoted(&stays).into())];
                 ("stay", self.words.say("recommend-stay", &kept), Vec::new())
@@ -225,7 +222,8 @@ impl Teller<'_> {
             (!lines.is_empty()).then(|| self.words.say(id, &arguments))
         };
         let alike = choice.alike().into_iter().map(|setting| self.words.quoted(&self.name(setting))).collect();
-        let (gains, costs) = self.changes(choice, taken, Some(reason));
+        let (gains, mut costs) = self.changes(choice, taken, Some(reason));
+        costs.extend(self.losses(choice, taken));
         let sentences = [
             lines("recommend-lines", self.lines(taken, &choice.stays)),
             lines("recommend-lines-instead", self.lines(&choice.stays, taken)),
@@ -272,6 +270,7 @@ impl Teller<'_> {
         } else if !open.is_empty() {
             told.push(self.open(&self.name(&choice.stays), open));
         }
+        told.extend(choice.open().flat_map(|open| self.known(choice, open)));
         if choice.open().any(|setting| setting.open_by().is_some_and(|metric| metric != Metric::Goodput)) {
             told.push(self.words.say("recommend-open-latency", &[]));
         }

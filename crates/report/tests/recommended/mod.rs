@@ -76,46 +76,109 @@ fn sooner_at_a_rate(slowest_us: [u64; 6]) -> Run {
 /// What is no worse is said where something else decides, and what has been shown where nothing does.
 #[test]
 fn what_is_shown_is_told_be_it_decided_or_not() {
-    let no_later = sooner_at_a_rate([66_200, 82_400, 67_500, 80_800, 71_000, 76_900]);
+    let no_later = sooner_at_a_rate([68_000, 80_200, 69_000, 79_000, 71_700, 76_100]);
     check(
         &no_later,
         Language::English,
         &expect![[r#"
-        Not decided: “usual” or “few”.
-          Shown of “few” so far, better: median ×0.875 (0.875 to 0.876).
-          The same, within the plan's margin: “many”.
-          The rate is given, so latency decides.
-          About 9 blocks more would probably decide it: 3.00 s, by the time that blocks took."#]],
+            Set “few” instead of “usual”: as many good answers per second, and median ×0.875 (95 % interval
+            0.875 to 0.876).
+              It sets: Workers 2
+              Shown to be no worse, within the margin, though not to be the same: p99 ×0.923 (0.843 to 1.010)."#]],
     );
     check(
         &no_later,
         Language::Japanese,
         &expect![[r#"
-        未決着: 「usual」か「few」。
-          「few」についてこれまでに判定されたもの、改善: 中央値 0.875 倍（0.875〜0.876）。
-          同等（差は計画で指定した許容差未満）: 「many」。
-          レートが決まっているため、応答時間で決めます。
-          あと 9 ブロックほどで、おそらく決着します。これまでのブロックの所要時間では 3.00 s です。"#]],
+            「usual」の代わりに「few」を使う: 1 秒あたりの正常な応答は同等で、中央値が0.875 倍（95 % 信頼区間
+            0.875〜0.876）。
+              設定: Workers 2
+              同等とは判定されていないが、許容差を超えて悪くはならないと判定されたもの: p99 0.923 倍（0.843〜
+              1.010）。"#]],
     );
     let wild = sooner_at_a_rate([40_000, 160_000, 50_000, 130_000, 60_000, 99_000]);
     check(
         &wild,
         Language::English,
         &expect![[r#"
-        Not decided: “usual” or “few”.
-          Shown of “few” so far, better: median ×0.875 (0.875 to 0.876).
-          The same, within the plan's margin: “many”.
-          The rate is given, so latency decides.
-          More than 100 further blocks would be needed to decide it: longer windows, or a calmer machine."#]],
+            Not decided: “usual” or “few”.
+              The same, within the plan's margin: “many”.
+              Shown of “few” so far, better: median ×0.875 (0.875 to 0.876).
+              The rate is given, so latency decides.
+              More than 100 further blocks would be needed to decide it: longer windows, or a calmer machine."#]],
     );
     check(
         &wild,
         Language::Japanese,
         &expect![[r#"
+            未決着: 「usual」か「few」。
+              同等（差は計画で指定した許容差未満）: 「many」。
+              「few」についてこれまでに判定されたもの、改善: 中央値 0.875 倍（0.875〜0.876）。
+              レートが決まっているため、応答時間で決めます。
+              決着には、あと 100 ブロックを超える測定が必要です。測定時間を延ばすか、静かなマシンで測ってくだ
+              さい。"#]],
+    );
+}
+
+/// No fewer answers that come sooner, from a setting that costs memory.
+#[test]
+fn no_fewer_and_what_is_shown_for_worse_is_told() {
+    let mut run = run(VARIANTS, rates(1000.0, 1000.0, 1000.0));
+    let more = [1.19, 0.99, 1.17, 1.01, 1.12, 1.05];
+    for trial in &mut run.trials {
+        let factor = if trial.cell == "few" { more[trial.block as usize % 6] } else { 1.0 };
+        let us = if trial.cell == "few" { 7000 } else { 8000 } + 10 * u64::from(trial.block);
+        let load = trial.load.as_mut().expect("it was measured");
+        load.counts.good = (1000.0 * factor) as u64;
+        load.total = Latency::new();
+        (0..load.counts.good).for_each(|_| load.total.record(us));
+    }
+    check(
+        &run,
+        Language::English,
+        &expect![[r#"
+        Set “few” instead of “usual”: no fewer good answers per second, within the margin, and
+        p99 ×0.875 (95 % interval 0.875 to 0.876).
+          It sets: Workers 2
+          Shown to be no worse, within the margin, though not to be the same: good answers per second
+          ×1.086 (0.983 to 1.200).
+          It also brings: median ×0.875 (0.875 to 0.876)."#]],
+    );
+    check(
+        &run,
+        Language::Japanese,
+        &expect![[r#"
+        「usual」の代わりに「few」を使う: 1 秒あたりの正常な応答は許容差を超えて減らず、p99が0.875 倍
+        （95 % 信頼区間 0.875〜0.876）。
+          設定: Workers 2
+          同等とは判定されていないが、許容差を超えて悪くはならないと判定されたもの: 1 秒あたりの正常な応答
+          1.086 倍（0.983〜1.200）。
+          ほかの利点: 中央値 0.875 倍（0.875〜0.876）。"#]],
+    );
+    // Fewer or more, nobody knows, and each of them later.
+    for trial in run.trials.iter_mut().filter(|trial| trial.cell == "few") {
+        let load = trial.load.as_mut().expect("it was measured");
+        load.counts.good = if trial.block % 2 == 0 { 1200 } else { 900 };
+        load.total = Latency::new();
+        (0..load.counts.good).for_each(|_| load.total.record(9000 + 10 * u64::from(trial.block)));
+    }
+    check(
+        &run,
+        Language::English,
+        &expect![[r#"
+        Not decided: “usual” or “few”.
+          The same, within the plan's margin: “many”.
+          Shown of “few” so far, worse: median ×1.125 (1.124 to 1.125), p99 ×1.125 (1.124 to 1.125).
+          More than 100 further blocks would be needed to decide it: longer windows, or a calmer machine."#]],
+    );
+    check(
+        &run,
+        Language::Japanese,
+        &expect![[r#"
         未決着: 「usual」か「few」。
-          「few」についてこれまでに判定されたもの、改善: 中央値 0.875 倍（0.875〜0.876）。
           同等（差は計画で指定した許容差未満）: 「many」。
-          レートが決まっているため、応答時間で決めます。
+          「few」についてこれまでに判定されたもの、悪化: 中央値 1.125 倍（1.124〜1.125）、p99 1.125 倍
+          （1.124〜1.125）。
           決着には、あと 100 ブロックを超える測定が必要です。測定時間を延ばすか、静かなマシンで測ってくだ
           さい。"#]],
     );

@@ -346,24 +346,27 @@ proptest! {
 
 #[test]
 fn no_worse_is_on_one_side_of_the_margin() {
-    let comparison = |verdict: Verdict, interval: Option<(f64, f64)>| Comparison {
+    let comparison = |verdict: Verdict, interval: Option<(f64, f64)>, warnings: &[Warning]| Comparison {
         ratio: 1.0,
         interval: interval.map(|(low, high)| Interval { low, high }),
         blocks: 6,
         verdict,
         material: false,
-        warnings: Vec::new(),
+        warnings: warnings.to_vec(),
     };
     let open = Verdict::Inconclusive { more_blocks: None };
-    let either = |verdict, interval| {
-        let compared = comparison(verdict, interval);
-        [Better::Lower, Better::Higher].map(|better| compared.is_no_worse(better, 0.05))
+    let either = |verdict, interval, warnings: &[Warning]| {
+        let compared = comparison(verdict, interval, warnings);
+        [Better::Lower, Better::Higher].map(|better| compared.is_no_worse(&criteria(better, 0.05)))
     };
-    assert_eq!(either(open, Some((0.9, 1.04))), [true, false]);
-    assert_eq!(either(open, Some((0.96, 1.2))), [false, true]);
-    assert_eq!(either(open, Some((0.9, 1.2))), [false, false]);
-    assert_eq!(either(open, None), [false, false]);
-    assert_eq!(either(Verdict::Worse, Some((1.0, 1.04))), [false, false]);
-    assert_eq!(either(Verdict::Better, Some((0.9, 1.0))), [true, true]);
-    assert_eq!(either(Verdict::Equivalent, None), [true, true]);
+    assert_eq!(either(open, Some((0.9, 1.04)), &[]), [true, false]);
+    assert_eq!(either(open, Some((0.96, 1.2)), &[]), [false, true]);
+    assert_eq!(either(open, Some((0.9, 1.2)), &[]), [false, false]);
+    assert_eq!(either(open, None, &[]), [false, false]);
+    assert_eq!(either(Verdict::Worse, Some((1.0, 1.04)), &[]), [false, false]);
+    assert_eq!(either(Verdict::Better, Some((0.9, 1.0)), &[]), [true, true]);
+    assert_eq!(either(Verdict::Equivalent, None, &[]), [true, true]);
+    // What one point hides, and what noise makes, nobody knows.
+    assert_eq!(either(open, Some((1.0, 1.0)), &[Warning::ZeroVariance]), [false, false]);
+    assert_eq!(either(open, Some((0.9, 0.98)), &[Warning::WithinNoise { floor: 1.1 }]), [false, false]);
 }

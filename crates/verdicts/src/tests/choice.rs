@@ -440,3 +440,36 @@ fn no_fewer_answers_that_come_sooner_are_taken() {
     "#]],
     );
 }
+
+/// Of a latency that one of the two never has, nobody knows whether it is worse; of one that neither has, nobody will.
+#[test]
+fn a_latency_that_only_one_has_speaks_against_it() {
+    let mut run = run("aa = false", &[("a", &BASE), ("b", &BASE)]);
+    let timetable = model::plan::Timetable::constant(1000.0, model::plan::Arrivals::Even);
+    run.head.plan.loads[0].pace = model::plan::Pace::Timetable(timetable);
+    for trial in &mut run.trials {
+        let us = if trial.cell == "b" { 900 } else { 1000 };
+        take(trial, us + 3 * u64::from(trial.block), 9000.0);
+    }
+    let unknown = |run: &mut Run, cells: &str| {
+        for trial in run.trials.iter_mut().filter(|trial| cells.contains(&trial.cell)) {
+            let load = trial.load.as_mut().unwrap();
+            (0..30).for_each(|_| load.unanswered.latency.record(5));
+        }
+    };
+    let mut one = run.clone();
+    unknown(&mut one, "b");
+    check(
+        &one,
+        &expect![[r#"
+            a or b c: Open; alike; open b c (None blocks)
+        "#]],
+    );
+    unknown(&mut run, "ab");
+    check(
+        &run,
+        &expect![[r#"
+        a or b c: take b by Metric(Median); alike; open c (None blocks)
+    "#]],
+    );
+}

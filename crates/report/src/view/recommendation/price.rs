@@ -30,9 +30,13 @@ impl Teller<'_> {
                 sort(compared, self.changed(*metric, Some(load), compared));
             }
         }
-        let both = self.single(of).zip(self.single(&choice.stays));
-        costs.extend(both.into_iter().flat_map(|(of, stays)| self.lost(of, stays)));
         (gains, costs)
+    }
+
+    /// What the clients and the log of a setting went without.
+    pub(super) fn losses(&self, choice: &Choice, taken: &Setting) -> Vec<String> {
+        let both = self.single(taken).zip(self.single(&choice.stays));
+        both.map(|(taken, stays)| self.lost(taken, stays)).unwrap_or_default()
     }
 
     /// By what it was shown to be no worse, where it was not shown to be the same.
