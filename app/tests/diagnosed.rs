@@ -189,7 +189,7 @@ impl Case {
         if self.is_shown(&found) {
             return Ok(found);
         }
-        self.run(&tool, &["run", "--resume", store::LATEST, "--budget", "10m"])
+        self.provoke()
     }
 
     /// Its plan, where the server's account can read the pages of it.

@@ -4,6 +4,7 @@
 //! nothing and writes nothing. What cannot be opened costs one note and leaves its columns absent; the others go on.
 
 mod accept;
+mod aside;
 mod behind;
 mod cpu;
 mod devices;
@@ -19,7 +20,6 @@ mod net;
 mod newcomers;
 mod psi;
 mod shares;
-mod sparing;
 mod tables;
 mod tree;
 mod tree_thread;
@@ -33,7 +33,6 @@ pub use devices::present;
 use groups::Group;
 use listeners::Listeners;
 use model::reading::{Look, Reading};
-use sparing::Sparing;
 use std::path::{Path, PathBuf};
 use tree_thread::Asker;
 
@@ -84,7 +83,7 @@ impl Probes {
         accept::open(&mut probes, watch.port);
         let waiting = waiting::open(watch.port.filter(|_| watch.waiting));
         let of_connections = waiting.into_iter().chain(behind::open(&watch.ports_behind)).collect();
-        probes.add(Sparing::new(of_connections, watch.period_ns));
+        aside::open(&mut probes, of_connections, watch.period_ns);
         listeners::open(&mut probes, watch);
         itself::open(&mut probes);
         tables::open(&mut probes, proc_root, &watch.tables);

@@ -59,6 +59,8 @@ const USUAL_BLOCKS: u32 = 6;
 const MOST_LOOKED_AT: u32 = 24;
 /// How long `--quick` goes on beginning blocks.
 const QUICK_NS: Nanos = 120 * SECOND;
+/// And no more blocks.
+const QUICK_BLOCKS: u32 = 3;
 
 /// How the plan is to be read.
 #[derive(Debug, Clone)]
@@ -295,7 +297,7 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     let ends_early = written.until_decided || written.budget.is_some();
     let until_decided = ends_early || options.budget_ns.is_some();
     let budget_ns = run_time_meant(source, written.budget.as_ref(), options)?;
-    let blocks = blocks_meant(source, written.blocks.as_ref(), until_decided, ends_early)?;
+    let blocks = blocks_meant(source, written.blocks.as_ref(), options, ends_early)?;
     let plan = Plan {
         name,
         about: written.about,
@@ -318,7 +320,7 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         design: made.design,
         sweep: made.sweep,
         search: None,
-        blocks: if options.quick { blocks.min(3) } else { blocks },
+        blocks,
         until_decided,
         budget_ns,
         latency_budget,
@@ -374,23 +376,24 @@ fn run_time_meant(
     Ok(written.into_iter().chain(options.quick.then_some(QUICK_NS)).min())
 }
 
-/// How many blocks there are, or at most: of a run that ends when all is decided no more than it can be looked at. Whoever gives a budget on the
-/// command line to a plan that was to have more has no time for them all; a plan that says both (`ends_early`) is wrong.
+/// How many blocks there are, or at most: of a run that ends when all is decided no more than it can be looked at. Who gives a time on the
+/// command line means to use it, however many blocks a plan has without; a plan that says both (`ends_early`) means what it says.
 fn blocks_meant(
     source: &Source<'_>,
     written: Option<&Spanned<u32>>,
-    until_decided: bool,
+    options: &Options,
     ends_early: bool,
 ) -> Result<u32, PlanError> {
-    let Some(written) = written else { return Ok(if until_decided { MOST_LOOKED_AT } else { USUAL_BLOCKS }) };
-    let blocks = *written.get_ref();
-    let at = |what: &str| Err(source.at(written.span(), "blocks", what));
+    let usual = if ends_early { MOST_LOOKED_AT } else { USUAL_BLOCKS };
+    let blocks = written.map_or(usual, |written| *written.get_ref());
+    let at = |what: &str| Err(source.at(written.map_or(0..0, Spanned::span), "blocks", what));
     if blocks < 2 {
         at("an interval needs at least 2 blocks")
     } else if ends_early && blocks > MOST_LOOKED_AT {
         at("a run that ends when it is decided has at most 24 blocks: its looks are used up then")
     } else {
-        Ok(if until_decided { blocks.min(MOST_LOOKED_AT) } else { blocks })
+        let blocks = if options.budget_ns.is_some() && !ends_early { MOST_LOOKED_AT } else { blocks };
+        Ok(if options.quick { blocks.min(QUICK_BLOCKS) } else { blocks })
     }
 }
 

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 /// Opens the socket to the kernel, if there is such a server. Where the kernel does not tell, the columns are absent: the server's own
 /// accept queue, asked for in the same way, has said so.
-pub(super) fn open(ports: &[u16]) -> Option<Box<dyn Probe>> {
+pub(super) fn open(ports: &[u16]) -> Option<Box<dyn Probe + Send>> {
     let kernel = (!ports.is_empty()).then(SockDiag::open)?.ok()?;
     Some(Box::new(Behind { kernel, ports: ports.to_vec() }))
 }

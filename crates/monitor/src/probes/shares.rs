@@ -188,7 +188,8 @@ fn ordinary_priority() {
     let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameters) };
 }
 
-fn thread_time() -> Nanos {
+/// CPU time of the calling thread.
+pub(super) fn thread_time() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * model::SECOND + time.tv_nsec as u64
 }

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 /// Opens the socket to the kernel, if there is a port to be asked for. Where the kernel does not tell, the columns are absent: the
 /// accept queue, asked for in the same way, has said so.
-pub(super) fn open(port: Option<u16>) -> Option<Box<dyn Probe>> {
+pub(super) fn open(port: Option<u16>) -> Option<Box<dyn Probe + Send>> {
     Some(Box::new(Waiting { port: port?, kernel: SockDiag::open().ok()? }))
 }
 

@@ -497,9 +497,9 @@ fn quick_is_few_short_blocks_in_two_minutes() {
     check(&within("30s"), Options { budget_ns: Some(600 * SECOND), ..quick() }, (3, Some(600 * SECOND), true));
 }
 
-/// A run with a budget is looked at four times, the last time after 24 blocks, however many the plan is to have without one.
+/// A run with a budget is looked at four times, the last time after 24 blocks, however many or few the plan is to have without one.
 #[test]
-fn a_budget_takes_the_first_blocks_of_many() {
+fn a_budget_is_used() {
     let blocks = |text: &str, options: &Options| {
         let plan = parse(text, Path::new("t.toml"), options).map(|plan| plan.0.blocks);
         plan.map_err(|error| error.to_string())
@@ -508,8 +508,11 @@ fn a_budget_takes_the_first_blocks_of_many() {
     let many = format!("blocks = 160\n{SMALL}");
     assert_eq!(blocks(&many, &Options::default()), Ok(160));
     assert_eq!(blocks(&many, &budget), Ok(24));
-    assert_eq!(blocks(&format!("blocks = 10\n{SMALL}"), &budget), Ok(10));
+    assert_eq!(blocks(&format!("blocks = 10\n{SMALL}"), &budget), Ok(24));
     assert_eq!(blocks(SMALL, &budget), Ok(24));
+    // A plan that ends early by itself means its blocks.
+    let early = format!("blocks = 10\nuntil_decided = true\n{SMALL}");
+    assert_eq!((blocks(&early, &budget), blocks(&early, &Options::default())), (Ok(10), Ok(10)));
     let planned = blocks(&format!("budget = \"1h\"\n{many}"), &Options::default());
     assert!(planned.is_err_and(|why| why.contains("at most 24 blocks")));
 }

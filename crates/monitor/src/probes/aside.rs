@@ -1,0 +1,199 @@
+//! Looks that cost more, the more connections the host has, and a thread for them where they cost much.
+//!
+//! The kernel walks the table of all its connections for one, those that ended within the last minute among them: milliseconds at thousands
+//! of new connections a second. Whoever shares the CPU with the sampler, such as a load, would have to wait for it, as the sampler goes before
+//! all others. So a look that was dear is done the next time by a thread that goes behind all others, and the reading after it has what was
+//! found. Where it gets no CPU for long, the readings between have none of these columns; then the CPU is full, and that says more.
+
+use super::shares::thread_time;
+use super::{Probe, Probes};
+use crate::source::Buffer;
+use model::Nanos;
+use model::reading::{Column, Reading};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// What such looks find.
+const COLUMNS: [Column; 4] = [Column::TcpSending, Column::TcpUnread, Column::BehindQueue, Column::BehindAccepted];
+
+/// A look is dear when it takes more CPU time than this part of the period, one in so many; and readings are passed over after it until it
+/// takes no more of the time, or [`MOST_PASSED_OVER`].
+const PART: Nanos = 100;
+
+/// So that at least every third reading has the columns: a window of a second is to have a look of its own.
+const MOST_PASSED_OVER: Nanos = 2;
+
+/// Stack of the thread.
+const STACK: usize = 128 * 1024;
+
+/// Has these looks done together, so that what they find is of one moment.
+pub(super) fn open(probes: &mut Probes, looks: Vec<Box<dyn Probe + Send>>, period_ns: Nanos) {
+    if looks.is_empty() {
+        return;
+    }
+    let desk = Desk { looks, buffer: Buffer::new(), found: Reading::empty(0), cost_ns: 0, is_asked: false };
+    let shared = Arc::new(Shared { desk: Mutex::new(desk), news: Condvar::new() });
+    let theirs = Arc::clone(&shared);
+    // It lives as long as the process, which ends by returning from its main function.
+    let thread = std::thread::Builder::new().name("connections".to_owned()).stack_size(STACK);
+    match thread.spawn(move || theirs.answer()) {
+        Ok(_) => probes.add(Aside { shared, period_ns: period_ns.max(1), passes_over: 0 }),
+        Err(error) => {
+            probes
+                .notes
+                .push(format!("the server's connections cannot be watched ({error}): those columns are absent"));
+        }
+    }
+}
+
+struct Shared {
+    /// Whoever looks holds it.
+    desk: Mutex<Desk>,
+    /// A look is asked for.
+    news: Condvar,
+}
+
+struct Desk {
+    looks: Vec<Box<dyn Probe + Send>>,
+    buffer: Buffer,
+    /// What the last look found, until it is taken.
+    found: Reading,
+    /// What the last look cost.
+    cost_ns: Nanos,
+    is_asked: bool,
+}
+
+impl Desk {
+    fn look(&mut self) {
+        let began = thread_time();
+        for probe in &mut self.looks {
+            probe.read(&mut self.found, &mut self.buffer);
+        }
+        self.cost_ns = thread_time().saturating_sub(began);
+    }
+}
+
+impl Shared {
+    fn answer(&self) {
+        behind_all_others();
+        let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            desk = self.news.wait_while(desk, |desk| !desk.is_asked).unwrap_or_else(PoisonError::into_inner);
+            desk.is_asked = false;
+            desk.look();
+        }
+    }
+}
+
+struct Aside {
+    shared: Arc<Shared>,
+    period_ns: Nanos,
+    passes_over: Nanos,
+}
+
+impl Aside {
+    /// By how many periods in a hundred a look is too dear.
+    fn parts(&self, cost_ns: Nanos) -> Nanos {
+        cost_ns.saturating_mul(PART) / self.period_ns
+    }
+}
+
+impl Probe for Aside {
+    fn read(&mut self, row: &mut Reading, _: &mut Buffer) {
+        // Whoever waits for the thread waits behind all others.
+        let Ok(mut desk) = self.shared.desk.try_lock() else { return };
+        let dear = self.parts(desk.cost_ns);
+        if dear == 0 {
+            desk.look();
+        }
+        for column in COLUMNS {
+            if let Some(found) = desk.found.get(column) {
+                row.set(column, found);
+            }
+        }
+        desk.found = Reading::empty(0);
+        if dear > 0 && self.passes_over == 0 && !desk.is_asked {
+            self.passes_over = dear.min(MOST_PASSED_OVER);
+            desk.is_asked = true;
+            self.shared.news.notify_one();
+        } else {
+            self.passes_over = self.passes_over.saturating_sub(1);
+        }
+    }
+}
+
+/// Refused, it only is more in a hurry.
+fn behind_all_others() {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: 0 is the calling thread and `parameters` lives until the call returns.
+    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    /// Uses so much CPU time for a column.
+    struct Dear(Nanos, Column);
+
+    impl Probe for Dear {
+        fn read(&mut self, row: &mut Reading, _: &mut Buffer) {
+            let until = thread_time() + self.0;
+            while thread_time() < until {}
+            row.set(self.1, 1);
+        }
+    }
+
+    /// Two looks that cost so much together, with a period.
+    fn opened(cost_ns: Nanos, period_ns: Nanos) -> Probes {
+        let mut probes = Probes::none();
+        let looks = [Column::TcpUnread, Column::BehindQueue];
+        let looks = looks.map(|column| Box::new(Dear(cost_ns / 2, column)) as Box<dyn Probe + Send>);
+        open(&mut probes, Vec::from(looks), period_ns);
+        probes
+    }
+
+    /// Whether a reading has what both find; never of one alone.
+    fn read(probes: &mut Probes) -> bool {
+        let mut row = Reading::empty(0);
+        probes.others[0].read(&mut row, &mut Buffer::new());
+        let has = [Column::TcpUnread, Column::BehindQueue].map(|column| row.get(column).is_some());
+        assert_eq!(has[0], has[1]);
+        has[0]
+    }
+
+    #[test]
+    fn what_is_cheap_is_in_every_reading() {
+        let mut probes = opened(0, u64::MAX);
+        // The thread may just be on its way to wait.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !read(&mut probes) {
+            assert!(Instant::now() < deadline);
+        }
+        assert!((0..9).all(|_| read(&mut probes)));
+    }
+
+    #[test]
+    fn what_is_dear_is_in_a_reading_after_it_and_in_one_of_three() {
+        let mut probes = opened(4_000_000, 1_000_000);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut gaps = Vec::new();
+        let mut gap = 0;
+        while gaps.len() < 4 {
+            match read(&mut probes) {
+                true => gaps.push(std::mem::take(&mut gap)),
+                false => gap += 1,
+            }
+            std::thread::yield_now();
+            assert!(Instant::now() < deadline, "{gaps:?}");
+        }
+        assert!(gaps[1..].iter().all(|&gap| gap >= 2), "{gaps:?}");
+    }
+
+    #[test]
+    fn nothing_to_look_at_is_no_probe() {
+        let mut probes = Probes::none();
+        open(&mut probes, Vec::new(), 1);
+        assert!(probes.others.is_empty() && probes.notes.is_empty());
+    }
+}
