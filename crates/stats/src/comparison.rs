@@ -56,11 +56,10 @@ pub struct Comparison {
 
 impl Comparison {
     /// Whether it was shown to be worse by no more than the margin, be it the same or better: the whole interval lies on that side of the
-    /// margin (non-inferiority; Piaggio et al., JAMA 308 (2012) 2594). Nothing is shown by an estimate without an interval, by an interval
-    /// that is a point, nor where a difference was no larger than the noise, of which the interval knows nothing.
+    /// margin (non-inferiority; Piaggio et al., JAMA 308 (2012) 2594). Nothing is shown by an estimate without an interval, nor by an
+    /// interval that is a point. As equivalence, it is not held against the A/A cell: noise makes nothing look less bad.
     #[must_use]
     pub fn is_no_worse(&self, criteria: &Criteria) -> bool {
-        let doubted = |warning: &Warning| matches!(warning, Warning::ZeroVariance | Warning::WithinNoise { .. });
         let within = |interval: Interval| match criteria.better() {
             Better::Higher => -interval.low.ln() < criteria.ln_margin(),
             Better::Lower => interval.high.ln() < criteria.ln_margin(),
@@ -68,7 +67,9 @@ impl Comparison {
         match self.verdict {
             Verdict::Better | Verdict::Equivalent => true,
             Verdict::Worse => false,
-            Verdict::Inconclusive { .. } => !self.warnings.iter().any(doubted) && self.interval.is_some_and(within),
+            Verdict::Inconclusive { .. } => {
+                !self.warnings.contains(&Warning::ZeroVariance) && self.interval.is_some_and(within)
+            }
         }
     }
 }

@@ -180,7 +180,6 @@ impl Verdicts {
             if let Some(compared) = self.asked.get_mut(question.name) {
                 let comparison = compared.comparison.clone();
                 compared.comparison = against_noise_of(comparison, again.as_ref(), question.reach(), family, criteria);
-                compared.no_worse &= compared.comparison.is_no_worse(&question.criteria(criteria).unwrap_or(*criteria));
             }
         }
     }

@@ -392,8 +392,11 @@ fn blocks_meant(
     } else if ends_early && blocks > MOST_LOOKED_AT {
         at("a run that ends when it is decided has at most 24 blocks: its looks are used up then")
     } else {
-        let blocks = if options.budget_ns.is_some() && !ends_early { MOST_LOOKED_AT } else { blocks };
-        Ok(if options.quick { blocks.min(QUICK_BLOCKS) } else { blocks })
+        Ok(match options {
+            Options { quick: true, .. } => blocks.min(QUICK_BLOCKS),
+            Options { budget_ns: Some(_), .. } if !ends_early => MOST_LOOKED_AT,
+            _ => blocks,
+        })
     }
 }
 

@@ -1,9 +1,10 @@
 //! Looks that cost more, the more connections the host has, and a thread for them where they cost much.
 //!
 //! The kernel walks the table of all its connections for one, those that ended within the last minute among them: milliseconds at thousands
-//! of new connections a second. Whoever shares the CPU with the sampler, such as a load, would have to wait for it, as the sampler goes before
-//! all others. So a look that was dear is done the next time by a thread that goes behind all others, and the reading after it has what was
-//! found. Where it gets no CPU for long, the readings between have none of these columns; then the CPU is full, and that says more.
+//! of new connections a second. Whoever shares the CPU with the sampler, such as a load, has to wait for it, as the sampler goes before all
+//! others. So after a look that was dear readings are passed over, and where the sampler has CPUs of its own and the load's, a thread that goes
+//! behind all others does the next one; the reading after it has what was found. Beside the server it would find what there is when the server
+//! is idle. On CPUs that are never idle it comes to little.
 
 use super::shares::thread_time;
 use super::{Probe, Probes};
@@ -25,8 +26,8 @@ const MOST_PASSED_OVER: Nanos = 2;
 /// Stack of the thread.
 const STACK: usize = 128 * 1024;
 
-/// Has these looks done together, so that what they find is of one moment.
-pub(super) fn open(probes: &mut Probes, looks: Vec<Box<dyn Probe + Send>>, period_ns: Nanos) {
+/// Has these looks done together, so that what they find is of one moment; by a thread, if that is `wanted`.
+pub(super) fn open(probes: &mut Probes, looks: Vec<Box<dyn Probe + Send>>, period_ns: Nanos, wanted: bool) {
     if looks.is_empty() {
         return;
     }
@@ -35,14 +36,24 @@ pub(super) fn open(probes: &mut Probes, looks: Vec<Box<dyn Probe + Send>>, perio
     let theirs = Arc::clone(&shared);
     // It lives as long as the process, which ends by returning from its main function.
     let thread = std::thread::Builder::new().name("connections".to_owned()).stack_size(STACK);
-    match thread.spawn(move || theirs.answer()) {
-        Ok(_) => probes.add(Aside { shared, period_ns: period_ns.max(1), passes_over: 0 }),
-        Err(error) => {
-            probes
-                .notes
-                .push(format!("the server's connections cannot be watched ({error}): those columns are absent"));
-        }
-    }
+    let has_thread = wanted && thread.spawn(move || theirs.answer()).is_ok();
+    probes.add(Aside { shared, has_thread, period_ns: period_ns.max(1), passes_over: 0 });
+}
+
+/// Whether a thread behind all others may look. Before Linux 6.9 whoever asks the kernel so holds a lock meanwhile that the sampler needs for
+/// its other questions.
+pub(super) fn may_be_behind() -> bool {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
+    let is_new = numbers.next().zip(numbers.next()).is_some_and(|version| version >= (6, 9));
+    let ours = rustix::thread::sched_getaffinity(None).map(|cpus| cpus.count());
+    let all = std::fs::read_to_string("/proc/stat").map(|stat| stat.lines().filter(|line| is_cpu(line)).count());
+    is_new && ours.ok().zip(all.ok()).is_some_and(|(ours, all)| (ours as usize) < all)
+}
+
+/// Whether a line of /proc/stat is one CPU's.
+fn is_cpu(line: &str) -> bool {
+    line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 struct Shared {
@@ -86,6 +97,8 @@ impl Shared {
 
 struct Aside {
     shared: Arc<Shared>,
+    /// Whether there is a thread that answers.
+    has_thread: bool,
     period_ns: Nanos,
     passes_over: Nanos,
 }
@@ -102,7 +115,9 @@ impl Probe for Aside {
         // Whoever waits for the thread waits behind all others.
         let Ok(mut desk) = self.shared.desk.try_lock() else { return };
         let dear = self.parts(desk.cost_ns);
-        if dear == 0 {
+        let is_due = self.passes_over == 0 && !desk.is_asked;
+        self.passes_over = if is_due { dear.min(MOST_PASSED_OVER) } else { self.passes_over.saturating_sub(1) };
+        if is_due && (dear == 0 || !self.has_thread) {
             desk.look();
         }
         for column in COLUMNS {
@@ -111,12 +126,9 @@ impl Probe for Aside {
             }
         }
         desk.found = Reading::empty(0);
-        if dear > 0 && self.passes_over == 0 && !desk.is_asked {
-            self.passes_over = dear.min(MOST_PASSED_OVER);
+        if is_due && dear > 0 && self.has_thread {
             desk.is_asked = true;
             self.shared.news.notify_one();
-        } else {
-            self.passes_over = self.passes_over.saturating_sub(1);
         }
     }
 }
@@ -144,12 +156,12 @@ mod tests {
         }
     }
 
-    /// Two looks that cost so much together, with a period.
-    fn opened(cost_ns: Nanos, period_ns: Nanos) -> Probes {
+    /// Two looks that cost so much together, with a period of a millisecond.
+    fn opened(cost_ns: Nanos, has_thread: bool) -> Probes {
         let mut probes = Probes::none();
         let looks = [Column::TcpUnread, Column::BehindQueue];
         let looks = looks.map(|column| Box::new(Dear(cost_ns / 2, column)) as Box<dyn Probe + Send>);
-        open(&mut probes, Vec::from(looks), period_ns);
+        open(&mut probes, Vec::from(looks), 1_000_000, has_thread);
         probes
     }
 
@@ -164,36 +176,42 @@ mod tests {
 
     #[test]
     fn what_is_cheap_is_in_every_reading() {
-        let mut probes = opened(0, u64::MAX);
-        // The thread may just be on its way to wait.
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while !read(&mut probes) {
-            assert!(Instant::now() < deadline);
-        }
+        let mut probes = opened(0, false);
         assert!((0..9).all(|_| read(&mut probes)));
     }
 
     #[test]
-    fn what_is_dear_is_in_a_reading_after_it_and_in_one_of_three() {
-        let mut probes = opened(4_000_000, 1_000_000);
+    fn what_is_dear_is_in_one_of_three() {
+        let mut probes = opened(100_000, false);
+        assert_eq!([(); 7].map(|()| read(&mut probes)), [true, true, false, false, true, false, false]);
+    }
+
+    /// The reading that asks has nothing, and one after it has what was found.
+    #[test]
+    fn what_a_thread_finds_is_in_a_reading_after_it() {
+        let mut probes = opened(100_000, true);
         let deadline = Instant::now() + Duration::from_secs(60);
-        let mut gaps = Vec::new();
-        let mut gap = 0;
-        while gaps.len() < 4 {
-            match read(&mut probes) {
-                true => gaps.push(std::mem::take(&mut gap)),
-                false => gap += 1,
-            }
+        let (mut found, mut readings) = (0, 0);
+        while found < 4 {
+            readings += 1;
+            found += usize::from(read(&mut probes));
             std::thread::yield_now();
-            assert!(Instant::now() < deadline, "{gaps:?}");
+            assert!(Instant::now() < deadline, "{found} of {readings}");
         }
-        assert!(gaps[1..].iter().all(|&gap| gap >= 2), "{gaps:?}");
+        // The first looks itself; each of the others passes over two.
+        assert!(readings > 3 * (found - 2), "{found} of {readings}");
+    }
+
+    #[test]
+    fn cpus_are_counted_by_their_lines() {
+        let stat = "cpu  1 2\ncpu0 1 2\ncpu1 1 2\nintr 5\ncpufreq 1\n";
+        assert_eq!(stat.lines().filter(|line| is_cpu(line)).count(), 2);
     }
 
     #[test]
     fn nothing_to_look_at_is_no_probe() {
         let mut probes = Probes::none();
-        open(&mut probes, Vec::new(), 1);
+        open(&mut probes, Vec::new(), 1, true);
         assert!(probes.others.is_empty() && probes.notes.is_empty());
     }
 }
