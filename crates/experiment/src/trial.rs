@@ -171,7 +171,7 @@ impl Bench<'_> {
         let kept = self.kept.borrow().ports_of(self.plan, variant);
         // Those that are to be killed are among them until they are taken out.
         let ports_behind = [kept, stage.services.ports_of(self.plan, variant)].concat();
-        let watch = Watch { ports_behind, ..stage.watch() };
+        let watch = Watch { ports_behind, apart: !self.placement.load.is_empty(), ..stage.watch() };
         let mut doomed = stage.services.take_doomed();
         let calm = Calm::since(began);
         let sampler = Sampler::start(self.exe, &watch)?;

@@ -83,7 +83,7 @@ impl Probes {
         accept::open(&mut probes, watch.port);
         let waiting = waiting::open(watch.port.filter(|_| watch.waiting));
         let of_connections = waiting.into_iter().chain(behind::open(&watch.ports_behind)).collect();
-        aside::open(&mut probes, of_connections, watch.period_ns, aside::may_be_behind());
+        aside::open(&mut probes, of_connections, watch.period_ns, watch.apart && aside::may_be_behind());
         listeners::open(&mut probes, watch);
         itself::open(&mut probes);
         tables::open(&mut probes, proc_root, &watch.tables);

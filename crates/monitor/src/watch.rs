@@ -55,6 +55,9 @@ pub struct Watch {
     /// connections for it.
     #[serde(default)]
     pub waiting: bool,
+    /// Whether the load has CPUs of its own, on which such a walk may be done behind all others when it is dear.
+    #[serde(default)]
+    pub apart: bool,
     /// TCP ports of servers that stand behind it: who waits there, and whom they have accepted.
     #[serde(default)]
     pub ports_behind: Vec<u16>,
@@ -190,6 +193,7 @@ impl Default for Watch {
             shares_period_ns: None,
             port: None,
             waiting: false,
+            apart: false,
             ports_behind: Vec::new(),
             listeners: false,
             tables: Vec::new(),
