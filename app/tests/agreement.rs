@@ -182,9 +182,10 @@ fn check_ten_minutes(plan: &str, more: &[&str]) {
     let details = open.flat_map(|choice| choice["details"].as_array().into_iter().flatten());
     let details: String = details.filter_map(|detail| Some(format!("- {}\n", detail["text"].as_str()?))).collect();
     let page = format!(
-        "# plans/{plan} with ten minutes\n\n`webdyno run plans/{plan} --budget 10m --seed 1`, in {:.0} s, {} blocks. Of {questions} questions \
+        "# plans/{plan} with ten minutes\n\n`{}`, in {:.0} s, {} blocks. Of {questions} questions \
          {decided} were decided.\n\n{}\n\n{details}\n| what | ratio (interval), and how many blocks more would probably decide it |\n|---|---|\n{rows}\n\
          What limited each cell first:\n\n| cell | cause |\n|---|---|\n{limits}",
+        [&["webdyno", "run", &format!("plans/{plan}"), "--budget", "10m", "--seed", "1"], more].concat().join(" "),
         took.as_secs_f64(),
         report["run"]["blocks"],
         recommended(&report),

@@ -22,6 +22,10 @@ pub(super) fn outline(orders: &Orders) -> String {
     if outline.window_ns > 0 {
         line(format!("at most {} of measured time", units::short_duration(outline.window_ns as f64)));
     }
+    if let Some(budget) = plan.budget_ns {
+        let budget = units::short_duration(budget as f64);
+        line(format!("no block begins that would probably end later than {budget} after the first began"));
+    }
     match outline.warmup {
         Warmup::None => {}
         Warmup::Requests(n) => line(format!("each trial warmed up with {}", count(n, "request"))),
