@@ -251,6 +251,7 @@ impl Setting {
         let mut asked = ORDER.into_iter().filter(|metric| self.is_asked(*metric));
         asked.find(|metric| match self.verdict(*metric) {
             Some(verdict) => verdict != Verdict::Equivalent,
+            // What neither has is no question that more blocks answer; what only one has is.
             None => !self.no_worse.contains(metric),
         })
     }
@@ -322,7 +323,7 @@ impl Choice {
             _ => None,
         };
         let measured = self.open().filter(|other| other.trials > 0);
-        measured.map(more).try_fold(None, |most, more| Some(most.max(Some(more?))))?
+        measured.map(more).collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
     /// Those that can be taken, with their places: where any setting meets what is expected, none that misses it. Of what was not

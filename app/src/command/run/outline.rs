@@ -15,7 +15,8 @@ pub(super) fn outline(orders: &Orders) -> String {
     let about = if plan.about.is_empty() { String::new() } else { format!(": {}", plan.about) };
     line(format!("{}{about}", plan.name));
     let (trials, blocks) = (count(outline.slots.len() as u64, "trial"), count(plan.blocks.into(), "block"));
-    line(format!("{trials} in {blocks}, seed {}", orders.seed));
+    let (most, until) = if plan.until_decided { ("at most ", ", until everything is decided") } else { ("", "") };
+    line(format!("{most}{trials} in {blocks}{until}, seed {}", orders.seed));
     if outline.requests > 0 {
         line(count(outline.requests, "measured request"));
     }

@@ -146,7 +146,7 @@ const WINDOW: Duration = Duration::from_millis(100);
 #[test]
 fn what_the_load_itself_was_late_with_is_sent() {
     let server = friendly();
-    for (connections, sent) in [(12, 10), (4, 5)] {
+    for connections in [12, 4] {
         let pace = Pace::Timetable(Timetable::constant(100.0, Arrivals::Even));
         let duration_ns = Some(WINDOW.as_nanos() as u64);
         let load = LoadSpec { pace, requests: None, duration_ns, connections, threads: Some(1), ..spec() };
@@ -156,6 +156,9 @@ fn what_the_load_itself_was_late_with_is_sent() {
         let ran = load::run_witnessed(&load, &target, &[], &mut control, &never, &Oversleeps::default);
         let (result, _) = ran.expect("the load starts");
         let open = result.open.as_ref().expect("it has a rate");
-        assert_eq!((open.arrived, result.counts.good, open.unsent), (10, sent, 10 - sent), "{connections} connections");
+        assert_eq!((open.arrived, result.counts.good + open.unsent), (10, 10));
+        // Of four connections one or more had their request before; each has one more at most.
+        let is_as_meant = if connections == 12 { open.unsent == 0 } else { (2..=5).contains(&open.unsent) };
+        assert!(is_as_meant, "{} of {connections} connections unsent", open.unsent);
     }
 }

@@ -16,8 +16,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 /// What such looks find.
 const COLUMNS: [Column; 4] = [Column::TcpSending, Column::TcpUnread, Column::BehindQueue, Column::BehindAccepted];
 
-/// A look is dear when it takes more CPU time than this part of the period, one in so many; and readings are passed over after it until it
-/// takes no more of the time, or [`MOST_PASSED_OVER`].
+/// A look is dear when it takes this part of the period in CPU time or more, one in so many; as many readings are passed over after it, and
+/// no more than [`MOST_PASSED_OVER`].
 const PART: Nanos = 100;
 
 /// So that at least every third reading has the columns: a window of a second is to have a look of its own.
@@ -99,7 +99,7 @@ struct Aside {
 }
 
 impl Aside {
-    /// By how many periods in a hundred a look is too dear.
+    /// So many hundredths of the period a look took: none where it was cheap.
     fn parts(&self, cost_ns: Nanos) -> Nanos {
         cost_ns.saturating_mul(PART) / self.period_ns
     }

@@ -9,7 +9,7 @@ use model::latency::Latency;
 use model::load::Failure;
 use model::plan::{Arrivals, Cell, Pace, Timetable};
 use model::run::Run;
-use model::trial::Logged;
+use model::trial::{Logged, Trial};
 use report::{Language, View, html, json, markdown};
 
 /// The section, without what it holds for.
@@ -33,16 +33,21 @@ fn rates(usual: f64, few: f64, many: f64) -> impl Fn(&Cell) -> f64 {
     }
 }
 
+/// So many good answers, each after what its place says.
+fn answer(trial: &mut Trial, good: u64, us: impl Fn(u64) -> u64) {
+    let load = trial.load.as_mut().expect("it was measured");
+    load.counts.good = good;
+    load.total = Latency::new();
+    (0..good).for_each(|place| load.total.record(us(place)));
+}
+
 /// A timetable asks for so many of all of them.
 #[test]
 fn as_many_answers_that_come_later_are_worse() {
     let mut run = run(VARIANTS, rates(1000.0, 1000.0, 1000.0));
     for trial in &mut run.trials {
-        let us = if trial.cell == "few" { 12_000 } else { 8_000 };
-        let load = trial.load.as_mut().expect("it was measured");
-        load.counts.good = 1000;
-        load.total = Latency::new();
-        (0..1000).for_each(|_| load.total.record(us + 10 * u64::from(trial.block)));
+        let us = if trial.cell == "few" { 12_000 } else { 8_000 } + 10 * u64::from(trial.block);
+        answer(trial, 1000, |_| us);
     }
     let timetable = Timetable::constant(1000.0, Arrivals::Even);
     run.head.plan.loads[0].pace = Pace::Timetable(timetable);
@@ -63,11 +68,8 @@ fn sooner_at_a_rate(slowest_us: [u64; 6]) -> Run {
         let noise = 10 * u64::from(trial.block);
         let few = trial.cell == "few";
         let slowest = if few { slowest_us[trial.block as usize % 6] } else { 80_000 };
-        let load = trial.load.as_mut().expect("it was measured");
-        load.counts.good = 1000;
-        load.total = Latency::new();
         let most = if few { 7000 } else { 8000 } + noise;
-        (0..1000).for_each(|place| load.total.record(if place % 50 == 0 { slowest } else { most }));
+        answer(trial, 1000, |place| if place % 50 == 0 { slowest } else { most });
     }
     run.head.plan.loads[0].pace = Pace::Timetable(Timetable::constant(1000.0, Arrivals::Even));
     run
@@ -120,7 +122,7 @@ fn what_is_shown_is_told_be_it_decided_or_not() {
     );
 }
 
-/// No fewer answers that come sooner, from a setting that costs memory.
+/// No fewer answers that come sooner, and then later.
 #[test]
 fn no_fewer_and_what_is_shown_for_worse_is_told() {
     let mut run = run(VARIANTS, rates(1000.0, 1000.0, 1000.0));
@@ -128,10 +130,7 @@ fn no_fewer_and_what_is_shown_for_worse_is_told() {
     for trial in &mut run.trials {
         let factor = if trial.cell == "few" { more[trial.block as usize % 6] } else { 1.0 };
         let us = if trial.cell == "few" { 7000 } else { 8000 } + 10 * u64::from(trial.block);
-        let load = trial.load.as_mut().expect("it was measured");
-        load.counts.good = (1000.0 * factor) as u64;
-        load.total = Latency::new();
-        (0..load.counts.good).for_each(|_| load.total.record(us));
+        answer(trial, (1000.0 * factor) as u64, |_| us);
     }
     check(
         &run,
@@ -157,10 +156,8 @@ fn no_fewer_and_what_is_shown_for_worse_is_told() {
     );
     // Fewer or more, nobody knows, and each of them later.
     for trial in run.trials.iter_mut().filter(|trial| trial.cell == "few") {
-        let load = trial.load.as_mut().expect("it was measured");
-        load.counts.good = if trial.block % 2 == 0 { 1200 } else { 900 };
-        load.total = Latency::new();
-        (0..load.counts.good).for_each(|_| load.total.record(9000 + 10 * u64::from(trial.block)));
+        let us = 9000 + 10 * u64::from(trial.block);
+        answer(trial, if trial.block % 2 == 0 { 1200 } else { 900 }, |_| us);
     }
     check(
         &run,

@@ -331,16 +331,27 @@ fn several_variants_are_no_setting() {
     assert_eq!(all(&run), []);
 }
 
+/// A timetable asks for so many.
+fn pace(run: &mut Run) {
+    let timetable = model::plan::Timetable::constant(1000.0, model::plan::Arrivals::Even);
+    run.head.plan.loads[0].pace = model::plan::Pace::Timetable(timetable);
+}
+
+/// Latencies of a trial: one for most requests, and one for the slowest.
+fn take(trial: &mut Trial, us: u64, slowest_us: f64) {
+    let load = trial.load.as_mut().unwrap();
+    load.total = Latency::new();
+    (0..load.counts.good).for_each(|place| load.total.record(if place % 50 == 0 { slowest_us as u64 } else { us }));
+}
+
 /// A timetable makes as many answers of all that keep up: then it is open until latency is known.
 #[test]
 fn at_a_given_rate_latency_is_asked() {
     let mut run = run("aa = false", &[("a", &BASE), ("b", &SAME)]);
     let quick = [700, 2000, 900, 1500, 800, 1300];
     for trial in &mut run.trials {
-        let load = trial.load.as_mut().unwrap();
-        load.total = Latency::new();
         let us = if trial.cell == "b" { quick[trial.block as usize] } else { 1000 };
-        (0..load.counts.good).for_each(|_| load.total.record(us));
+        take(trial, us, us as f64);
     }
     check(
         &run,
@@ -348,8 +359,7 @@ fn at_a_given_rate_latency_is_asked() {
         a or b c: Open; alike; open c (None blocks)
     "#]],
     );
-    let timetable = model::plan::Timetable::constant(1000.0, model::plan::Arrivals::Even);
-    run.head.plan.loads[0].pace = model::plan::Pace::Timetable(timetable);
+    pace(&mut run);
     check(
         &run,
         &expect![[r#"
@@ -357,11 +367,7 @@ fn at_a_given_rate_latency_is_asked() {
     "#]],
     );
     // As many answers, each of them later.
-    let slower = run.trials.iter_mut().filter(|trial| trial.cell == "b").filter_map(|trial| trial.load.as_mut());
-    for load in slower {
-        load.total = Latency::new();
-        (0..load.counts.good).for_each(|_| load.total.record(1500));
-    }
+    run.trials.iter_mut().filter(|trial| trial.cell == "b").for_each(|trial| take(trial, 1500, 1500.0));
     let overall = |run: &Run| all(run)[0].others[0].overall();
     assert_eq!(overall(&run), Some(Verdict::Worse));
     run.head.plan.loads[0].pace = model::plan::Pace::default();
@@ -371,19 +377,11 @@ fn at_a_given_rate_latency_is_asked() {
 /// Ratios whose interval ends between 1 and the margin.
 const NO_WORSE: [f64; 6] = [0.827, 1.03, 0.844, 1.01, 0.887, 0.961];
 
-/// Latencies of a trial: one for most requests, and one for the slowest.
-fn take(trial: &mut Trial, us: u64, slowest_us: f64) {
-    let load = trial.load.as_mut().unwrap();
-    load.total = Latency::new();
-    (0..load.counts.good).for_each(|place| load.total.record(if place % 50 == 0 { slowest_us as u64 } else { us }));
-}
-
 /// What must be known is known enough when it is no worse: then what comes after it speaks.
 #[test]
 fn what_is_no_worse_is_taken_for_what_comes_after() {
     let mut run = run("aa = false", &[("a", &BASE), ("b", &SAME)]);
-    let timetable = model::plan::Timetable::constant(1000.0, model::plan::Arrivals::Even);
-    run.head.plan.loads[0].pace = model::plan::Pace::Timetable(timetable);
+    pace(&mut run);
     let with = |run: &mut Run, worst: f64| {
         for trial in &mut run.trials {
             let noise = 3 * u64::from(trial.block);
@@ -445,8 +443,7 @@ fn no_fewer_answers_that_come_sooner_are_taken() {
 #[test]
 fn a_latency_that_only_one_has_speaks_against_it() {
     let mut run = run("aa = false", &[("a", &BASE), ("b", &BASE)]);
-    let timetable = model::plan::Timetable::constant(1000.0, model::plan::Arrivals::Even);
-    run.head.plan.loads[0].pace = model::plan::Pace::Timetable(timetable);
+    pace(&mut run);
     for trial in &mut run.trials {
         let us = if trial.cell == "b" { 900 } else { 1000 };
         take(trial, us + 3 * u64::from(trial.block), 9000.0);
