@@ -87,7 +87,14 @@ const CASES: &[Case] = &[
         ..case("out-of-memory", Cause::OutOfMemory)
     },
     Case { is_for_root: true, needs: &[APACHE], every_day: false, ..case("disk-bound", Cause::DiskBound) },
-    Case { is_for_root: true, needs: &[APACHE], every_day: false, ..case("file-cache-thrash", Cause::FileCacheThrash) },
+    // It does wait for its disk, because of that (`leads_to` in the table of rules).
+    Case {
+        is_for_root: true,
+        needs: &[APACHE],
+        every_day: false,
+        with: &[Cause::DiskBound],
+        ..case("file-cache-thrash", Cause::FileCacheThrash)
+    },
     Case { needs: &[APACHE, MOD_PHP], ..case("worker-limit-low", Cause::WorkerLimitTooLow) },
     Case {
         needs: &[APACHE, MOD_PHP],

@@ -16,11 +16,13 @@ typedef struct known {
   adm_process process;
   uint64_t before;             /* bytes, when it was told of first */
   uint16_t held[ADM_GROUPS];   /* permits it holds, by group; of this round */
+  uint32_t whose[ADM_GROUPS];  /* a sum over the requests that hold them: the same where they are the same requests */
 } known;
 
 struct costs {
   const adm_table *table;
   const char *root;
+  bool alone;                  /* all permits of a process are of one page */
   adm_learned learned[ADM_GROUPS];
   known *now, *last;           /* told of in this round and in the one before, in the same order but for who came and went */
   unsigned now_count, last_count;
@@ -28,10 +30,10 @@ struct costs {
   unsigned turn;               /* where looking goes on */
 };
 
-costs *costs_new(const adm_table *table, const char *root) {
+costs *costs_new(const adm_table *table, const char *root, bool alone) {
   costs *c = calloc(1, sizeof *c);
   if (!c) return NULL;
-  *c = (costs){.table = table, .root = root};
+  *c = (costs){.table = table, .root = root, .alone = alone};
   c->now = calloc(ADM_OWNERS, sizeof *c->now);
   c->last = calloc(ADM_OWNERS, sizeof *c->last);
   if (c->now && c->last) return c;
@@ -73,25 +75,44 @@ void costs_living(costs *c, adm_process process) {
   *k = (known){.process = process, .before = before ? before->before : world_own_bytes(c->root, process.pid)};
 }
 
+/* So that sums tell sets apart: else 1 and 4 were 2 and 3. The constants are those of MurmurHash3's last step. */
+static uint32_t scattered(uint32_t number) {
+  number = (number ^ number >> 16) * UINT32_C(0x85ebca6b) + 1;
+  number = (number ^ number >> 13) * UINT32_C(0xc2b2ae35);
+  return number ^ number >> 16;
+}
+
 static void count_permit(void *world, const adm_holder *holder) {
   costs *c = world;
   if (holder->group < 0 || holder->group >= ADM_GROUPS) return;
   known *k = find(c->now, c->now_count, c->expected, holder->process);
   if (!k) return; /* it came after this round began */
   c->expected = (unsigned)(k - c->now);
-  if (k->held[holder->group] < UINT16_MAX) k->held[holder->group]++;
+  if (k->held[holder->group] == UINT16_MAX) return;
+  k->held[holder->group]++;
+  k->whose[holder->group] += scattered(holder->request);
 }
 
-/* Looks at one process; false when it holds nothing that is learned from. */
-static bool look_at(costs *c, const known *k, const bool learns[ADM_GROUPS], uint64_t now_ns) {
+/* How many requests a process works on, where one that learns has them and all of its groups have the same ones; else 0: of a process
+ * with several pages of different kinds nobody can say which of them needs what. Each has a permit in some groups, and never two in one. */
+static uint16_t requests_alike(const costs *c, const known *k, const bool learns[ADM_GROUPS]) {
   bool wanted = false;
-  uint16_t requests = 0; /* each has a permit in some groups, and never two in one */
-  for (int group = 0; group < ADM_GROUPS; group++) {
-    if (group == ADM_GROUP_WAITING) continue; /* who waits runs nothing yet */
-    wanted |= learns[group] && k->held[group] > 0;
-    if (k->held[group] > requests) requests = k->held[group];
+  int first = 0;
+  for (int group = ADM_GROUP_FIRST; group < ADM_GROUPS; group++) {
+    if (k->held[group] == 0) continue;
+    wanted |= learns[group];
+    if (first == 0) first = group;
+    bool same = k->held[group] == k->held[first] && k->whose[group] == k->whose[first];
+    if (!same && !c->alone) return 0;
+    if (k->held[group] > k->held[first]) first = group;
   }
-  if (!wanted) return false;
+  return wanted ? k->held[first] : 0;
+}
+
+/* Looks at one process; false when it holds nothing that can be learned from. */
+static bool look_at(costs *c, const known *k, const bool learns[ADM_GROUPS], uint64_t now_ns) {
+  uint16_t requests = requests_alike(c, k, learns);
+  if (requests == 0) return false;
   adm_footprint footprint = {.programs = world_program_bytes(c->root, k->process.pid),
                              .own = world_own_bytes(c->root, k->process.pid), .before = k->before, .requests = requests};
   uint64_t bytes = adm_cost_of(&footprint);

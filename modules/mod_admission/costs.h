@@ -11,8 +11,8 @@
 
 typedef struct costs costs;
 
-/* `root` is world.h's. NULL without memory. */
-costs *costs_new(const adm_table *table, const char *root);
+/* `root` is world.h's; `alone`: a process works on one page at a time, with what that includes. NULL without memory. */
+costs *costs_new(const adm_table *table, const char *root, bool alone);
 void costs_free(costs *costs);
 
 /* Where learning begins for a group of the table: its configured cost, or what a controller before this one learned. */

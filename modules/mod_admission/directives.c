@@ -111,7 +111,7 @@ static const char *set_budget(cmd_parms *cmd, void *unused, const char *what, co
   if (strcasecmp(what, "memory")) return complain(cmd, what, "the only budget is of memory: AdmissionBudget memory 800M");
   adm_settings *budget = &configuring()->budget;
   *budget = adm_settings_default(ADM_FOR_MEMORY); /* of two such lines the last one counts, as a whole */
-  if (!adm_size_read(size, &budget->limit) || budget->limit == 0) return complain(cmd, size, "must be a size, such as 800M or 2G");
+  if (!adm_size_read(size, &budget->limit) || budget->limit == 0) return complain(cmd, size, "must be a size below 1T, such as 800M or 2G");
   char wrong[ADM_ERROR];
   if (!order) return NULL;
   if (strncmp(order, "order=", 6) != 0) return complain(cmd, order, "what may follow the size is order=fifo, lifo or adaptive");

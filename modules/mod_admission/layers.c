@@ -73,7 +73,7 @@ static ADM_INLINE bool concerns(const group_rule *rule, const request_rec *r, ha
   case HANDLERS_NAMED: break;
   }
   const char *handler = handler_of(r);
-  return is_named(handler ? handler : "default-handler", rule->handler_names);
+  return is_named(handler && *handler ? handler : "default-handler", rule->handler_names); /* AP_DEFAULT_HANDLER_NAME is "" */
 }
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */

@@ -10,11 +10,13 @@
 #include <apr_optional_hooks.h>
 #include <apr_strings.h>
 #include <apr_time.h>
+#include <errno.h>
 #include <http_core.h>
 #include <http_protocol.h>
 #include <http_request.h>
 #include <httpd.h>
 #include <mod_status.h>
+#include <signal.h>
 #include <unistd.h>
 
 #define REFRESH_DEFAULT 10 /* seconds, as mod_status does for a bare ?refresh */
@@ -28,8 +30,6 @@ void pages_show(const pages_shown *what) {
   shown = *what;
   server_pid = (uint32_t)getpid(); /* post_config runs in the parent */
 }
-
-static bool shows(void) { return shown.table || shown.without_table; }
 
 /* An adm_put into a response. */
 static void respond(void *world, const char *text, size_t length) {
@@ -51,8 +51,10 @@ static adm_report report_now(void) {
       .server_pid = server_pid,
       .control_file = shown.control_file,
       .engine = shown.engine,
+      .idle = shown.idle,
   };
   adm_news_read(shown.board, &report.news);
+  if (report.news.pid != 0 && kill((pid_t)report.news.pid, 0) != 0 && errno == ESRCH) report.news.pid = 0; /* it cannot say so itself */
   return report;
 }
 
@@ -97,7 +99,6 @@ static void page(request_rec *r, const adm_report *report) {
 static __attribute__((noinline)) int status_page(request_rec *r) {
   r->allowed = AP_METHOD_BIT << M_GET;
   if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
-  if (!shows()) return HTTP_SERVICE_UNAVAILABLE;
   query asked = read_query(r);
   static const char *const type[] = {"text/html; charset=utf-8", "application/json", "text/plain; version=0.0.4; charset=utf-8"};
   ap_set_content_type(r, type[asked.format]);
@@ -119,7 +120,7 @@ int pages_handler(request_rec *r) {
 
 /* mod_status asks each module for its part of the page, in the form that was asked of it. */
 static int section(request_rec *r, int flags) {
-  if (!shows()) return DECLINED;
+  if (shown.idle) return DECLINED;
   adm_report report = report_now();
   if (flags & AP_STATUS_SHORT) {
     adm_render_short(&report, respond, r);

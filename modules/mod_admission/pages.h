@@ -19,9 +19,10 @@ typedef struct pages_shown {
   const char *engine;  /* AdmissionEngine of the whole server */
   uint64_t started_ms; /* wall clock at which the table was made, milliseconds since 1970; kept over graceful restarts */
   const _Atomic uint64_t *without_table; /* requests let through while there was no table; NULL: nobody counts them */
+  bool idle;           /* no group is configured, so there is no table either */
 } pages_shown;
 
-/* Called in post_config, each time; no table, and nobody who counts without one: nothing to show. The struct is copied, what it points to is not. */
+/* Called in post_config, each time. The struct is copied, what it points to is not. */
 void pages_show(const pages_shown *shown);
 
 /* The handler. Register it as any other: ap_hook_handler(pages_handler, NULL, NULL, APR_HOOK_MIDDLE). */

@@ -6,6 +6,8 @@
  */
 #include "places.h"
 
+#include "runtime.h"
+
 #include <ap_mpm.h>
 #include <apr_strings.h>
 #include <http_core.h>
@@ -158,9 +160,7 @@ static void warn(server_rec *main_server) {
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
                  "ADM0005: AdmissionHoldFd: where mpm-itk has another user for a request (AssignUserID) its process may not open the hold "
                  "file, and its programs do not keep its permit");
-  int threaded = 0;
-  ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded);
-  if (current->holds_files && threaded)
+  if (current->holds_files && runtime_is_threaded())
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
                  "ADM0007: AdmissionHoldFd: in a process with threads a program keeps the permits of all requests that have one "
                  "when it is started, not only its own; it is exact with prefork");

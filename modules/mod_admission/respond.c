@@ -51,14 +51,25 @@ static void set(const visit *v, const char *name, const char *value) {
   else apr_table_addn(v->r->subprocess_env, name, value);
 }
 
+/* Whose decision a request goes by: its own, or, of a page that goes on as another one (an Action's program, a `Location: /...`) and needs no
+ * permit more, that of the page. The log asks the last of them. */
+static const visit *decided(const visit *v) {
+  for (const request_rec *r = v->r->prev; v->bypass && r; r = r->prev) {
+    const visit *before = request_visit(r);
+    if (before && before->answer.permits > 0 && !ap_is_HTTP_ERROR(r->status)) return before;
+  }
+  return v;
+}
+
 static void tell(const visit *v) {
   if (v->r->prev && layers_turned_away(v->r)) return; /* has that one's variables */
-  set(v, "ADMISSION_GROUP", group_name(v));
-  set(v, "ADMISSION_RESULT", result_name(v));
-  if (v->bypass) return;
-  set(v, "ADMISSION_WAIT_US", number(v, v->answer.wait_ns / 1000));
-  set(v, "ADMISSION_HELD", amount(v, v->answer.held));
-  set(v, "ADMISSION_LIMIT", amount(v, v->answer.limit));
+  const visit *told = decided(v);
+  set(v, "ADMISSION_GROUP", group_name(told));
+  set(v, "ADMISSION_RESULT", result_name(told));
+  if (told->bypass) return;
+  set(v, "ADMISSION_WAIT_US", number(told, told->answer.wait_ns / 1000));
+  set(v, "ADMISSION_HELD", amount(told, told->answer.held));
+  set(v, "ADMISSION_LIMIT", amount(told, told->answer.limit));
 }
 
 static void copy_variables(apr_table_t *to, const request_rec *from) {
@@ -80,7 +91,10 @@ void respond_carry(request_rec *r) {
 
 /* Most requests simply go on: of them only the access log is told, when the handler is done, if it asks (audience.h).
  * Programs would have to carry, and phpinfo() to print, what tells them nothing. */
-static bool simply_goes_on(const visit *v) { return !v->bypass && v->answer.outcome == ADM_ADMITTED; }
+static bool simply_goes_on(const visit *v) {
+  const visit *told = v->bypass ? decided(v) : v;
+  return !told->bypass && told->answer.outcome == ADM_ADMITTED;
+}
 
 void respond_tell_log(visit *v) {
   if (simply_goes_on(v)) tell(v);

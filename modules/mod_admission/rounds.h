@@ -31,6 +31,7 @@ typedef struct controller_plan {
   const _Atomic uint64_t *without_table; /* requests let through while there was no table; NULL: none */
   uint64_t started_ms;       /* wall clock at which the table was made, milliseconds since 1970 */
   const char *root;          /* where proc and sys/fs/cgroup are, with a slash at its end: "/" but in tests */
+  bool alone;                /* a process works on one request at a time: no threads */
   uint32_t max_hold_ms;      /* AdmissionMaxHold; 0: none */
   adm_dead dead;             /* NULL: the module's own (process.h) */
   adm_lingers lingers;       /* for permits with a program behind them; NULL: none */

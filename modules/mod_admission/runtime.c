@@ -55,6 +55,11 @@ static uint32_t asked(int query) {
   return ap_mpm_query(query, &value) == APR_SUCCESS && value > 0 ? (uint32_t)value : 1;
 }
 
+bool runtime_is_threaded(void) {
+  int threaded = 0;
+  return ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded) == APR_SUCCESS && threaded;
+}
+
 /* As many cells as requests can be in work, old generations included, so that a limit can be raised live to any number
  * that means something. HTTP/2 has workers of its own in each process, beside the MPM's: as many as it says, and never less than the
  * MPM's are counted, so that a change of H2MaxWorkers seldom needs a larger table. */
@@ -129,6 +134,7 @@ static adm_table *in_view(apr_pool_t *pool, adm_table *table) {
  * are killed is theirs who wait there. */
 static void keep_earlier(const shared_memory *replaced) {
   kept_earlier *earlier = retained(KEPT_EARLIER, sizeof *earlier);
+  shared_drop(&earlier->memory[EARLIER_TABLES - 1]); /* the oldest is looked at no more */
   memmove(earlier->memory + 1, earlier->memory, (EARLIER_TABLES - 1) * sizeof *earlier->memory);
   earlier->memory[0] = *replaced;
 }
@@ -213,8 +219,8 @@ static void find_group(server_rec *main_server, group_rule *rule) {
   rule->index = adm_group_add(running.table, rule->name);
   if (rule->index < 0) {
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, main_server,
-                 "ADM0012: AdmissionGroup %s: no room for one more group beside those of earlier configurations: it limits "
-                 "nothing until the server is stopped and started", rule->name);
+                 "ADM0012: AdmissionGroup %s: no room for one more group beside those of earlier configurations that requests are in: "
+                 "it limits nothing until another reload finds room, or the server is stopped and started", rule->name);
     return;
   }
   uint32_t cells = adm_table_shape(running.table).cells;
@@ -225,11 +231,13 @@ static void find_group(server_rec *main_server, group_rule *rule) {
   rule->group = adm_group_at(running.table, rule->index);
 }
 
-/* Groups that no configuration names any more stop limiting; requests that hold their permits give them back as ever. */
+/* Groups that the configuration does not name any more stop limiting; requests that hold their permits give them back as ever. */
 static void others_off(adm_table *table) {
   for (int i = ADM_GROUP_FIRST; i < ADM_GROUPS; i++) {
     adm_group *group = adm_group_at(table, i);
-    if (group->name[0] && !directives_group(group->name)) adm_group_retire(group);
+    if (!group->name[0]) continue;
+    if (directives_group(group->name)) adm_group_keep(group);
+    else adm_group_retire(group);
   }
 }
 
@@ -285,13 +293,13 @@ static void start_controller(apr_pool_t *pool, server_rec *main_server, const ke
   controller_plan plan = {.table = running.table, .earlier = running.earlier, .rules = rules, .groups = groups, .rule_count = used,
                           .control_file = now->control_file, .engine = engine_of(main_server), .runtime_dir = now->runtime_dir,
                           .board = &head->board, .kept = &head->control, .healed_ns = &head->healed_ns, .without_table = &head->let_through.requests,
-                          .started_ms = kept->started_ms, .root = "/", .max_hold_ms = now->max_hold_ms, .dead = process_dead,
+                          .started_ms = kept->started_ms, .root = "/", .alone = !runtime_is_threaded(), .max_hold_ms = now->max_hold_ms, .dead = process_dead,
                           .lingers = hold_lingers, .lingers_world = &running.hold_asks};
   put_in_force(&plan);
   apr_status_t status = controller_start(pool, main_server, &plan);
   if (status != APR_SUCCESS)
     ap_log_error(APLOG_MARK, APLOG_ERR, status, main_server, "ADM0014: the controller was not started: settings stay as configured");
-  pages_shown shown = {running.table, &head->board, now->control_file, plan.engine, kept->started_ms, plan.without_table};
+  pages_shown shown = {running.table, &head->board, now->control_file, plan.engine, kept->started_ms, plan.without_table, false};
   pages_show(&shown);
 }
 
@@ -369,7 +377,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
     let_all_go(in_view(pool, shared_table(&kept->shared)));
     find_earlier(pool);
     for (int i = 0; running.earlier[i]; i++) let_all_go(running.earlier[i]);
-    pages_show(&(pages_shown){0});
+    pages_show(&(pages_shown){.engine = engine_of(main_server), .idle = true});
     return OK;
   }
   const shared_head *before = kept->shared.head;
@@ -383,6 +391,10 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   running.stamps = kept->shared.head->stamp;
   running.healed_ns = &kept->shared.head->healed_ns;
   running.programs_only = true;
+  /* Children of a restart that was not graceful; and what groups have nothing to do any more, so that there is room for others. */
+  adm_sweep_dead(running.table, 0, process_dead, hold_lingers, &running.hold_asks);
+  adm_settle(running.table, hold_lingers, &running.hold_asks);
+  others_off(running.table);
   for (int i = 0; i < now->groups->nelts; i++) {
     group_rule *rule = APR_ARRAY_IDX(now->groups, i, group_rule *);
     find_group(main_server, rule);
@@ -391,9 +403,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   }
   running.has_php = ap_find_linked_module("mod_php.c") || ap_find_linked_module("mod_php7.c") || ap_find_linked_module("mod_php5.c");
   running.audience = audience_listens();
-  others_off(running.table);
   make_runtime_dir(pool, main_server);
-  adm_sweep_dead(running.table, 0, process_dead, hold_lingers, &running.hold_asks); /* children of a restart that was not graceful */
   find_earlier(pool);
   if (kept->shared.head != before) adm_carry_first(running.table, running.earlier); /* nobody else can be in a new one yet */
   start_controller(pool, main_server, kept);
@@ -451,12 +461,10 @@ void runtime_child_init(apr_pool_t *pool, server_rec *main_server) {
   if (running.owner == ADM_NOBODY) warn_no_place(main_server);
   pthread_atfork(NULL, NULL, in_forked_copy);
   streams_begin(main_server);
-  int threaded = 0;
-  ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded);
   apr_array_header_t *policies = directives_now()->policies;
   for (int i = 0; i < policies->nelts; i++) {
     policy_file *file = APR_ARRAY_IDX(policies, i, policy_file *);
-    file->compiled = policy_new(file->path, file->owner, file->kept, threaded ? POLICY_STATES : 1);
+    file->compiled = policy_new(file->path, file->owner, file->kept, runtime_is_threaded() ? POLICY_STATES : 1);
   }
 }
 

@@ -35,6 +35,9 @@ typedef struct runtime {
 /* Said to be hidden here, too: what is only declared could else be another library's, and each use would look up where it is. */
 extern __attribute__((visibility("hidden"))) runtime running;
 
+/* Whether a process works on several requests at a time. */
+bool runtime_is_threaded(void);
+
 /* check_config: the configuration as a whole, and how large its table would be. */
 bool runtime_check(apr_pool_t *pool, server_rec *main_server);
 

@@ -31,10 +31,9 @@ static uint32_t request_workers, stream_workers; /* of the server, and of mod_ht
 APR_DECLARE_OPTIONAL_FN(void, http2_get_num_workers, (server_rec *server, int *least, int *most));
 
 uint32_t streams_at_most(server_rec *main_server) {
-  int threaded = 0, least = 0, workers = 0;
-  ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded);
+  int least = 0, workers = 0;
   APR_OPTIONAL_FN_TYPE(http2_get_num_workers) *ask = APR_RETRIEVE_OPTIONAL_FN(http2_get_num_workers);
-  if (threaded && ask) ask(main_server, &least, &workers);
+  if (runtime_is_threaded() && ask) ask(main_server, &least, &workers);
   return workers > 0 ? (uint32_t)workers : 0;
 }
 

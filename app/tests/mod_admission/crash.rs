@@ -437,6 +437,7 @@ fn the_controller_is_tried_again() {
     group.say("pids.max", "1");
     kill(before.expect("a process"), Signal::KILL);
     wait(&format!("none can be made: {}", server.log()), || server.log().contains("ADM0047"));
+    assert_eq!(server.status()["pid"], serde_json::Value::Null, "the one that there was has ended");
     group.say("pids.max", "max");
     wait("there is another", || server.controller().is_some_and(|now| Some(now) != before));
     // It does what a controller does.

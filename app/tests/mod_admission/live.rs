@@ -1,6 +1,7 @@
 //! Settings that change while the server runs, and groups that only observe.
 
 use crate::control::Control;
+use crate::memory::{configure, wait_gone};
 use crate::oracle::order;
 use crate::server::{Mpm, Server, kill, wait};
 use rustix::process::Signal;
@@ -252,4 +253,37 @@ fn a_budget_of_memory_is_shared() {
     gate.open();
     assert!(big.into_iter().chain(small).all(|one| one.answer().status == 200));
     server.wait_idle();
+}
+
+/// A reload that renames most groups: each limits at once, in the place of one that nobody is in, and one that comes back has a place of its
+/// own.
+#[test]
+fn groups_that_a_reload_renames_make_room() {
+    let groups = |names: &[String], used: &str| {
+        let lines: String = names.iter().map(|name| format!("AdmissionGroup {name} limit=1\n")).collect();
+        lines + &format!("AdmissionUse {used}\n")
+    };
+    let many = |letter: char, count: usize| (0..count).map(|n| format!("{letter}{n}")).collect::<Vec<_>>();
+    // There is room for 62, and the last one of each is in use.
+    let (first, second) = (groups(&many('a', 40), "a39"), groups(&many('b', 40), "b39"));
+    let third = groups(&[vec!["a39".to_owned()], many('c', 61)].concat(), "c60");
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some(server) = Server::start(mpm, &first) else { return };
+        for (before, now, used, count) in [(&first, &second, "b39", 40), (&second, &third, "c60", 62)] {
+            let old = server.workers();
+            configure(&server, before, now);
+            wait_gone(&old);
+            let gate = server.gate(used);
+            let held = server.send(&format!("/page.probe?gate={used}"));
+            server.wait_number(used, "/held", 1);
+            assert_eq!(server.get("/page.probe").status, 503, "{mpm:?} {used}");
+            gate.open();
+            assert_eq!(held.answer().status, 200);
+            server.wait_idle();
+            let status = server.status();
+            let enforced = status["groups"].as_array().into_iter().flatten().filter(|group| group["mode"] == "enforce");
+            assert_eq!(enforced.count(), count, "{mpm:?} {status}");
+        }
+        assert!(!server.log().contains("ADM0012"), "{mpm:?} {}", server.log());
+    }
 }

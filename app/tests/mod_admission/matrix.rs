@@ -238,3 +238,15 @@ fn static_files_in_a_group_of_their_own() {
         server.wait_idle();
     }
 }
+
+/// A file without a content type has the default handler, by whose name a group may ask for it.
+#[test]
+fn a_file_without_a_content_type_has_a_name() {
+    let groups = "AdmissionGroup plain limit=1 handler=default-handler\nAdmissionUse plain\n";
+    let told = Told { mpm: Mpm::Event, php: Php::None, text: groups, files: &[("www/plain", "x")] };
+    let Some(server) = Server::told(&told) else { return };
+    let before = server.number("plain", "/counts/admitted");
+    assert_eq!(server.get("/plain").status, 200);
+    server.wait_idle();
+    assert_eq!(server.number("plain", "/counts/admitted"), before + 1);
+}

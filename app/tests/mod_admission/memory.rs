@@ -19,7 +19,7 @@ fn may_map(server: &Server, more: Option<u64>) {
     rustix::process::prlimit(pid, Resource::As, Rlimit { current, maximum: None }).expect("root may");
 }
 
-fn configure(server: &Server, from: &str, to: &str) {
+pub(crate) fn configure(server: &Server, from: &str, to: &str) {
     let text = std::fs::read_to_string(server.path("httpd.conf")).expect("ours");
     assert!(text.contains(from), "{from}: {text}");
     server.put("httpd.conf", &text.replace(from, to));
@@ -27,7 +27,7 @@ fn configure(server: &Server, from: &str, to: &str) {
 }
 
 /// Until processes of before a reload have ended: each may take a connection more, and knows what it knew.
-fn wait_gone(before: &[i32]) {
+pub(crate) fn wait_gone(before: &[i32]) {
     wait("those of before are gone", || before.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()));
 }
 
@@ -36,6 +36,12 @@ fn wait_gone(before: &[i32]) {
 fn without_memory_requests_are_let_through_and_counted() {
     for mpm in [Mpm::Prefork, Mpm::Event] {
         let Some(server) = Server::start(mpm, "# groups\n") else { return };
+        // It takes no memory, and says why it counts nothing.
+        let page = server.get("/admission-status");
+        assert!(page.status == 200 && page.body.contains("No AdmissionGroup is configured"), "{page:?}");
+        let status = server.status();
+        assert_eq!((&status["groups"], status["table"].is_null()), (&serde_json::json!([]), true), "{status}");
+        assert!(!server.get("/server-status").body.contains("Admission"));
         may_map(&server, Some(2 << 30));
         // One of before may take a connection more, in which it knows of no group.
         let before = server.workers();

@@ -198,7 +198,8 @@ fn an_action_is_one_page() {
     let files = [("www/page.told", "x"), ("www/a page.told", "x"), rewritten];
     for (key, program) in [("server", "/page.cgi"), ("file", "/page.cgi"), ("file", "/programs/alias")] {
         let text = format!(
-            "LoadModule actions_module /usr/lib/apache2/modules/mod_actions.so\nAdmissionGroup one limit=1 key={key}\nAdmissionUse one\n\
+            "LoadModule actions_module /usr/lib/apache2/modules/mod_actions.so\nAdmissionGroup one limit=1 key={key} queue=1 timeout=60s\n\
+             AdmissionUse one\nLogFormat \"%U %{{ADMISSION_GROUP}}e %{{ADMISSION_RESULT}}e %{{ADMISSION_LIMIT}}e\" told\nCustomLog FOLDER/access.log told\n\
              Action told {program}\nAddHandler told .told\n"
         );
         let told = Told { mpm: Mpm::Prefork, php: Php::None, text: &text, files: &files };
@@ -209,6 +210,17 @@ fn an_action_is_one_page() {
         }
         let counts = [server.number("one", "/counts/admitted"), server.number("one", "/counts/bypass")];
         assert_eq!(counts, [3, 3], "{key} {program}");
+        // The log asks the program's request; what it hears is what became of the page.
+        let gate = server.gate("g");
+        let held = server.send("/page.told?gate=g");
+        server.wait_number("one", "/held", 1);
+        let queued = server.send("/page.told");
+        server.wait_number("one", "/waiting", 1);
+        gate.open();
+        assert!([held, queued].into_iter().all(|one| one.answer().status == 200));
+        let logged =
+            |end: &str| server.access().iter().filter(|line| line.contains(".told ") && line.ends_with(end)).count();
+        wait("they are logged", || [logged(" one admit 1"), logged(" one queued 1")] == [4, 1]);
     }
 }
 

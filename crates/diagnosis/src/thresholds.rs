@@ -72,10 +72,12 @@ pub const HELD_TIME: f64 = 0.3;
 pub const SHUT_TIME: f64 = 0.15;
 /// Part of the workers that there may be, below which a server that begins them one after another is far from its limit. `own`.
 pub const NEAR_LIMIT: f64 = 0.5;
-/// Part of its processes that end in each second because they have had their connections, from which it is they that are missing; and part
-/// of them that is missing at times. Apache looks once a second whether others are to be begun. `own`; `lab`: 1.0 with the third document's
-/// settings, which gave 0.6 of the rate.
-pub const ENDING: f64 = 0.5;
+/// Part of its processes that end in each second because they have had their connections, from which it may be they that are missing. Apache
+/// looks once a second whether others are to be begun, and begins one, then two and so on: where it stays at one, of two processes that end at
+/// once half do in a second. `own`; `lab`: 1.0 with the third document's settings, which gave 0.6 of the rate.
+pub const ENDING: f64 = 0.25;
+/// Part of them that is missing at times. `own`; `lab`: all of them.
+pub const MISSING: f64 = 0.5;
 /// Connections turned away at a full accept queue, of all requests that ended, from which they are more than the burst at the beginning of a
 /// load; and the same of the time that all requests were in flight, where each is turned away for [`RETRY`]. `own`.
 pub const OVERFLOWS: f64 = 0.01;

@@ -114,7 +114,7 @@ typedef struct adm_group {
   char name[ADM_NAME]; /* empty: free */
   _Atomic uint32_t limit, settings_limit, queue, timeout_ms, status, cost, settings_cost, min, max;
   _Atomic uint32_t mode, order, adaptive, learn, hold;
-  _Atomic uint32_t retired;    /* no configuration names it any more: its place may be given to another */
+  _Atomic uint32_t retired;    /* how many configurations in a row have not named it: its place may be given to another */
   adm_counts counts;
   adm_histogram wait, service;
 } adm_group;
@@ -144,8 +144,9 @@ int adm_group_find(const adm_table *table, const char *name);
 /* Whether a group of the configuration in force has this name; one that a reload has left out keeps it for a while. */
 bool adm_group_is_configured(const adm_table *table, const char *name);
 
-/* The group of this name, made if there is none, in the place of a retired one that nobody is in if need be; -1 when all
- * are in use. Called by the parent only, at configuration. */
+/* The group of this name, made if there is none, in the place of a retired one that nobody is in if need be, of these the one that was
+ * named longest ago; -1 when all are in use. Called by the parent only, at configuration, when the groups that it names are kept and all
+ * others retired: else one that comes back might have to share its place. */
 int adm_group_add(adm_table *table, const char *name);
 
 adm_group *adm_group_at(adm_table *table, int group);
@@ -159,6 +160,8 @@ void adm_group_learned(adm_group *group, const adm_group *before);
 
 /* For a group that the configuration does not name any more: it limits nothing, those in it give their permits back as ever. */
 void adm_group_retire(adm_group *group);
+/* For one that it names, again perhaps: its place is nobody else's. */
+void adm_group_keep(adm_group *group);
 
 /* The limit that the settings ask for at this minute of the day. */
 uint32_t adm_limit_at(const adm_settings *settings, unsigned minute);
@@ -317,6 +320,7 @@ uint32_t adm_entry_next(const adm_table *table, uint32_t from);
 typedef struct adm_holder {
   adm_process process;
   int group;          /* the group of the entry it is in */
+  uint32_t request;   /* tells the requests of a process apart: the same for all permits of one */
   uint32_t cost;
   uint64_t held_ns;
 } adm_holder;

@@ -276,7 +276,7 @@ static void count(attempt *a, adm_outcome outcome) {
     adm_group *group = a->place[k].group;
     if (!group || a->place[k].mode == ADM_OFF) continue;
     if (!a->place[k].entry) { /* the table had no room for it */
-      group->counts.open++;
+      if (adm_was_admitted(outcome)) group->counts.open++;
       continue;
     }
     bool here = a->request->layer[k].group == a->answer->group;

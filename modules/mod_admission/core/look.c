@@ -60,6 +60,7 @@ void adm_holders(const adm_table *table, uint64_t now_ns, void (*each)(void *, c
       uint64_t user = table->shared->owner[place].user;
       adm_holder holder = {.process = user_process(user),
                            .group = (int)(entry->group % ADM_GROUPS),
+                           .request = token_sequence(token),
                            .cost = token_cost(token),
                            .held_ns = since != 0 && since < now_ns ? now_ns - since : 0};
       if (!user_is_free(user) && user_owner(place, user) == token_owner(token)) each(world, &holder);

@@ -27,6 +27,7 @@ typedef struct adm_report {
   const char *control_file; /* NULL: AdmissionControlFile is not configured */
   const char *engine;       /* AdmissionEngine: on, observe, off, or mixed where virtual hosts differ; NULL: not known */
   adm_news news;            /* the controller's words: adm_news_read, or its own */
+  bool idle;                /* no group is configured: that is why there is no table */
 } adm_report;
 
 /* The mean of what was measured, in microseconds; 0 where nothing was. */

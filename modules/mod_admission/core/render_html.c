@@ -185,6 +185,10 @@ static void control(adm_text *text, const adm_report *report) {
 
 /* Nothing else matters as much while it is so. */
 static void no_table(adm_text *text, const adm_report *report) {
+  if (report->idle) {
+    adm_text_say(text, "<dt>No AdmissionGroup is configured: nothing is counted or limited.</dt>\n");
+    return;
+  }
   adm_text_say(text, "<dt><strong>No shared memory: nothing is limited (the error log says why).</strong></dt>\n"
                      "<dt>Requests let through for that: %llu</dt>\n", (unsigned long long)report->without_table);
 }

@@ -65,7 +65,9 @@ adm_table *adm_table_make(void *memory, adm_shape shape, uint64_t seed) {
   strcpy(shared->group[ADM_GROUP_WAITING].name, "queue-workers");
   adm_group_apply(&shared->group[ADM_GROUP_MEMORY], &own);
   adm_group_apply(&shared->group[ADM_GROUP_WAITING], &own);
-  entry_insert(table, ADM_GROUP_WAITING, entry_key(ADM_GROUP_WAITING, 0), "", 0); /* there always, however full the table gets (vacate) */
+  /* There always, however full the table gets (vacate). */
+  entry_insert(table, ADM_GROUP_WAITING, entry_key(ADM_GROUP_WAITING, 0), "", 0);
+  entry_insert(table, ADM_GROUP_MEMORY, entry_key(ADM_GROUP_MEMORY, 0), "memory", 0);
   shared->magic = ADM_MAGIC; /* last: a table that was not finished is not known */
   return table;
 }
@@ -121,15 +123,19 @@ bool adm_group_is_configured(const adm_table *table, const char *name) {
 int adm_group_add(adm_table *table, const char *name) {
   int known = adm_group_find(table, name);
   if (known >= 0 || name[0] == '\0' || strlen(name) >= ADM_NAME) return known;
-  for (int pass = 0; pass < 2; pass++) /* first the free ones, then those of earlier configurations that nobody is in */
-    for (int i = ADM_GROUP_FIRST; i < ADM_GROUPS; i++) {
-      adm_group *group = &table->shared->group[i];
-      if (pass == 0 ? group->name[0] != '\0' : !group->retired || group_is_used(table, (uint32_t)i)) continue;
-      memset((void *)group, 0, sizeof *group);
-      strcpy(group->name, name);
-      return i;
-    }
-  return -1;
+  adm_group *groups = table->shared->group;
+  int place = -1;
+  for (int i = ADM_GROUP_FIRST; i < ADM_GROUPS; i++) {
+    bool is_free = groups[i].name[0] == '\0';
+    if (!is_free && (groups[i].retired == 0 || group_is_used(table, (uint32_t)i))) continue;
+    /* Children of the configuration before may still come to a place that it named: those of long ago go first. */
+    if (is_free || place < 0 || groups[i].retired > groups[place].retired) place = i;
+    if (is_free) break;
+  }
+  if (place < 0) return -1;
+  memset((void *)&groups[place], 0, sizeof groups[place]);
+  strcpy(groups[place].name, name);
+  return place;
 }
 
 adm_group *adm_group_at(adm_table *table, int group) {
@@ -167,8 +173,10 @@ void adm_group_learned(adm_group *group, const adm_group *before) {
 
 void adm_group_retire(adm_group *group) {
   group->mode = ADM_OFF;
-  group->retired = 1;
+  if (group->retired < UINT32_MAX) group->retired++;
 }
+
+void adm_group_keep(adm_group *group) { group->retired = 0; }
 
 uint32_t adm_limit_at(const adm_settings *settings, unsigned minute) {
   for (unsigned i = 0; i < settings->windows && i < ADM_WINDOWS; i++) {
@@ -289,7 +297,7 @@ unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world) {
 static bool vacate(adm_table *table, adm_entry *entry, uint64_t idle_ns, uint64_t now_ns) {
   uint64_t key = entry->key;
   if (key == KEY_LEAVING) return unused(table, entry); /* left behind by one who died here; we have the right to insert */
-  if (entry->group == ADM_GROUP_WAITING) return false; /* a table that fills up must not take away the room to wait in */
+  if (entry->group < ADM_GROUP_FIRST) return false; /* a table that fills up must take away neither the room to wait in nor the budget */
   if (now_ns - entry->used_ns < idle_ns || now_ns < entry->used_ns || !unused(table, entry)) return false;
   entry->leaving_key = key; /* for put_back, if this one dies */
   if (!atomic_compare_exchange_strong(&entry->key, &key, KEY_LEAVING)) return false;
@@ -299,12 +307,20 @@ static bool vacate(adm_table *table, adm_entry *entry, uint64_t idle_ns, uint64_
   return false;
 }
 
-static adm_entry *find(adm_table *table, uint64_t key) {
+static bool was_used(const adm_table *table, uint32_t index) { return used_of(table)[index / 64] >> index % 64 & 1; }
+
+adm_entry *entry_known(adm_table *table, uint64_t key) {
   for (uint32_t i = 0; i < PROBES; i++) {
-    adm_entry *entry = entry_at(table, (uint32_t)(key + i));
-    if (entry_is(entry, key)) return entry;
+    uint32_t index = (uint32_t)(key + i) & (table->shape.entries - 1);
+    if (was_used(table, index) && entry_is(entry_at(table, index), key)) return entry_at(table, index);
   }
   return NULL;
+}
+
+/* The same for who makes one where there is none, mostly in the first place: the others are not to be taken into use for it. */
+static adm_entry *find(adm_table *table, uint64_t key) {
+  adm_entry *first = entry_at(table, (uint32_t)key);
+  return entry_is(first, key) ? first : entry_known(table, key);
 }
 
 /* Entries that somebody wanted to give to another key, saw in use, and died before the key was back: else their key would
@@ -313,6 +329,7 @@ static adm_entry *find(adm_table *table, uint64_t key) {
 static void put_back(adm_table *table, uint64_t key) {
   for (uint32_t i = 0; i < PROBES; i++) {
     adm_entry *entry = entry_at(table, (uint32_t)(key + i));
+    if (!was_used(table, entry_index(table, entry))) continue;
     uint64_t left = entry->leaving_key;
     if (entry->key == KEY_LEAVING && left != 0 && !unused(table, entry) && !find(table, left)) entry->key = left;
   }
@@ -332,15 +349,6 @@ static void describe(adm_entry *entry, uint32_t group, const char *label, uint64
 static void mark_used(adm_table *table, const adm_entry *entry) {
   uint32_t index = entry_index(table, entry);
   atomic_fetch_or(&used_of(table)[index / 64], UINT64_C(1) << index % 64);
-}
-
-adm_entry *entry_known(adm_table *table, uint64_t key) {
-  for (uint32_t i = 0; i < PROBES; i++) {
-    uint32_t index = (uint32_t)(key + i) & (table->shape.entries - 1);
-    bool used = used_of(table)[index / 64] >> index % 64 & 1;
-    if (used && entry_is(entry_at(table, index), key)) return entry_at(table, index);
-  }
-  return NULL;
 }
 
 /* Only the one whose token is in `inserting` comes here, or is alone: so a key never has two entries. */

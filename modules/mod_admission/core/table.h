@@ -14,7 +14,7 @@
 
 #define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
 #ifndef ADM_VERSION
-#define ADM_VERSION 7u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
+#define ADM_VERSION 8u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
 #endif
 
 /* A token: who holds or claims a cell or a place in a queue, in one word.
@@ -162,6 +162,7 @@ static inline uint32_t waiters_in_use(const adm_table *table, const adm_entry *e
 }
 
 static inline unsigned token_state(uint64_t token) { return (unsigned)(token >> TOKEN_STATE_SHIFT); }
+static inline uint32_t token_sequence(uint64_t token) { return (uint32_t)(token >> TOKEN_SEQUENCE_SHIFT & 0xffff); }
 static inline uint32_t token_cost(uint64_t token) { return (uint32_t)(token & ADM_COST_MAX); }
 static inline uint64_t token_in_state(uint64_t token, unsigned state) {
   return (token & ~(UINT64_C(3) << TOKEN_STATE_SHIFT)) | ((uint64_t)state << TOKEN_STATE_SHIFT);

@@ -97,7 +97,7 @@ static adm_table *golden_table(void) {
   adm_group_apply(adm_group_at(table, ADM_GROUP_WAITING), &(adm_settings){.limit = 38, .mode = ADM_ENFORCE, .status = 503});
   adm_layer memory = layer_of(table, ADM_GROUP_MEMORY, "memory"), waiting = layer_of(table, ADM_GROUP_WAITING, "");
   memory.cost = 3000;
-  waiting.key = 0; /* the one entry that there always is */
+  memory.key = waiting.key = 0; /* the entries that there always are */
   fill(table, owner, memory, 2, 0, 70000);
   fill(table, owner, waiting, 2, 0, 300);
   table->shared->table_full = 4;

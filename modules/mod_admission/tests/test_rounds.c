@@ -372,6 +372,13 @@ static void costs(rounds *r) {
   status_of(4000003, "perl", 900, 0, "");
   turn(r, 1);
   CHECK_EQUAL(group(HEAVY)->cost, 901 * 8); /* shared between two */
+  adm_layer other = {groups[NIGHT], 6, "/n", ADM_UNLIMITED, 1};
+  adm_answer third;
+  adm_admit(table, owner, &(adm_request){.layer = &other, .layers = 1}, &third); /* of another group: whose programs are they? */
+  status_of(4000003, "perl", 2400, 0, "");
+  turn(r, 1);
+  CHECK_EQUAL(group(HEAVY)->cost, 901 * 8);
+  adm_release(table, &third, NULL, NULL);
   adm_release(table, &second, NULL, NULL);
   status_of(4000003, "perl", 3000, 0, "");
   turn(r, 1);
@@ -392,6 +399,24 @@ static void costs(rounds *r) {
   turn(r, 2);
   CHECK_EQUAL(group(HEAVY)->cost, 64 * 16);
   adm_release(table, &first, NULL, NULL);
+}
+
+/* A process whose requests are all in the same two groups is learned from. */
+static void costs_of_several_groups(rounds *r) {
+  adm_owner owner = adm_owner_join(table, (adm_process){4000007, 1});
+  adm_layer layers[] = {{groups[HEAVY], 7, "/a.cgi", ADM_UNLIMITED, 1}, {groups[NIGHT], 8, "/n", ADM_UNLIMITED, 1}};
+  adm_answer answer[2];
+  status_of(4000007, "apache2", 10, 0, "");
+  write_file("control", "heavy cost=learn:10M\n");
+  turn(r, 2);
+  for (int i = 0; i < 2; i++) adm_admit(table, owner, &(adm_request){.layer = layers, .layers = 2}, &answer[i]);
+  status_of(4000007, "apache2", 10, 0, "4000008 ");
+  status_of(4000008, "perl", 300, 0, "");
+  turn(r, 2);
+  CHECK_EQUAL(group(HEAVY)->cost, 150 * 16);
+  for (int i = 0; i < 2; i++) adm_release(table, &answer[i], NULL, NULL);
+  write_file("control", "heavy cost=64M\n");
+  turn(r, 2);
 }
 
 static void the_dead(rounds *r) {
@@ -461,6 +486,7 @@ int main(void) {
   raised_for_waiters(r);
   in_a_cgroup(r);
   costs(r);
+  costs_of_several_groups(r);
   the_dead(r);
   the_dead_of_before();
   long_holds(r);

@@ -9,7 +9,8 @@ use crate::evidence::{Behind, Evidence};
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
     ALONE, ALONE_WORK, AT_ONCE_LEAST, AT_ONCE_PART, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, ENDING, GENERATOR_FULL,
-    HELD_PART, HELD_TIME, LOCKED, NEAR_LIMIT, NOBODY_BUSY, OVERFLOWS, SHUT_TIME, SINGLE_CORE, THREAD_WAIT, WAIT_BEHIND,
+    HELD_PART, HELD_TIME, LOCKED, MISSING, NEAR_LIMIT, NOBODY_BUSY, OVERFLOWS, SHUT_TIME, SINGLE_CORE, THREAD_WAIT,
+    WAIT_BEHIND,
 };
 
 pub(super) fn accept_queue_overflow(e: &Evidence) -> Option<Numbers> {
@@ -144,7 +145,7 @@ pub(super) fn worker_limit_right(e: &Evidence) -> Option<Numbers> {
 /// Requests wait at the door while a good part of the processes has ended and is not begun anew yet.
 pub(super) fn processes_ending(e: &Evidence) -> Option<Numbers> {
     let (ending, processes) = e.workers.ending.zip(e.workers.most)?;
-    let many = processes >= 1.0 && ending.rate >= ENDING * processes && ending.least <= (1.0 - ENDING) * processes;
+    let many = processes >= 1.0 && ending.rate >= ENDING * processes && ending.least <= (1.0 - MISSING) * processes;
     let waits = e.workers.queue.is_some_and(|queue| queue >= 1.0);
     // While none of them is there nothing works, so the CPU is busy for a part of the time only, however full it is then.
     let room = cpu_used(e)? < CPU_FULL && !memory_is_full(e);

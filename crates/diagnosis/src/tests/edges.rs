@@ -172,7 +172,7 @@ fn thresholds_of_servers_behind_and_of_processes_that_end() {
     let is_found = |scene: &Scene| causes(scene).contains(&Cause::ProcessesEnding);
     assert!(is_found(&ending(6000.0, 3)) && !is_found(&ending(6000.0, 4)));
     // Connections of a load beside it count.
-    assert!(is_found(&ending(2000.0, 0).beside(8)) && !is_found(&ending(2000.0, 0)));
+    assert!(is_found(&ending(1000.0, 0).beside(8)) && !is_found(&ending(1000.0, 0)));
 }
 
 #[test]
