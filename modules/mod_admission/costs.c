@@ -104,9 +104,9 @@ static uint16_t requests_alike(const costs *c, const known *k, const bool learns
     if (first == 0) first = group;
     bool same = k->held[group] == k->held[first] && k->whose[group] == k->whose[first];
     if (!same && !c->alone) return 0;
-    if (k->held[group] > k->held[first]) first = group;
   }
-  return wanted ? k->held[first] : 0;
+  if (!wanted) return 0;
+  return c->alone ? 1 : k->held[first]; /* a page and what it includes may have two of one group */
 }
 
 /* Looks at one process; false when it holds nothing that can be learned from. */

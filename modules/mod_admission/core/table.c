@@ -101,10 +101,18 @@ static bool unused(const adm_table *table, adm_entry *entry) {
   return true;
 }
 
+/* Whether somebody waits here by what this group says: in the queue of the budget, before it holds anything. */
+static bool waits_by_its_manners(const adm_table *table, adm_entry *entry, uint32_t group) {
+  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++)
+    if (waiting_of(table, entry)[i] != 0 && waiters_of(table, entry)[i].group == group) return true;
+  return false;
+}
+
 static bool group_is_used(const adm_table *table, uint32_t group) {
   for (uint32_t i = adm_entry_next(table, 0); i < table->shape.entries; i = adm_entry_next(table, i + 1)) {
     adm_entry *entry = entry_at(table, i);
     if (entry->key != KEY_FREE && entry->group == group && !unused(table, entry)) return true;
+    if (entry->group == ADM_GROUP_MEMORY && waits_by_its_manners(table, entry, group)) return true;
   }
   return false;
 }
