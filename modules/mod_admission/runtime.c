@@ -293,13 +293,14 @@ static void start_controller(apr_pool_t *pool, server_rec *main_server, const ke
   controller_plan plan = {.table = running.table, .earlier = running.earlier, .rules = rules, .groups = groups, .rule_count = used,
                           .control_file = now->control_file, .engine = engine_of(main_server), .runtime_dir = now->runtime_dir,
                           .board = &head->board, .kept = &head->control, .healed_ns = &head->healed_ns, .without_table = &head->let_through.requests,
-                          .started_ms = kept->started_ms, .root = "/", .alone = !runtime_is_threaded(), .max_hold_ms = now->max_hold_ms, .dead = process_dead,
-                          .lingers = hold_lingers, .lingers_world = &running.hold_asks};
+                          .started_ms = kept->started_ms, .root = "/", .alone = !runtime_is_threaded(),
+                          .max_hold_ms = now->max_hold_ms, .dead = process_dead, .lingers = hold_lingers, .lingers_world = &running.hold_asks};
   put_in_force(&plan);
   apr_status_t status = controller_start(pool, main_server, &plan);
   if (status != APR_SUCCESS)
     ap_log_error(APLOG_MARK, APLOG_ERR, status, main_server, "ADM0014: the controller was not started: settings stay as configured");
-  pages_shown shown = {running.table, &head->board, now->control_file, plan.engine, kept->started_ms, plan.without_table, false};
+  pages_shown shown = {.table = running.table, .board = &head->board, .control_file = now->control_file, .engine = plan.engine,
+                       .started_ms = kept->started_ms, .without_table = plan.without_table};
   pages_show(&shown);
 }
 
