@@ -1,6 +1,6 @@
 //! The pages about the five articles: every command of ours on them is run, in the order of the page, as a reader would.
 //!
-//! Commands stand in blocks marked `sh`; `console` marks what needs mod_mruby, which nobody can install, and is not run. What follows
+//! Commands stand in blocks marked `sh`; `console` marks what needs mod_mruby, which is in no distribution, and is not run. What follows
 //! `--start` goes on until the next one or the end of the page, and says where it is: `$URL`, `$PID`, `$GROUP`, `$FOLDER`. So that a page
 //! takes seconds, loads of thousands become tens, and whole runs are only checked (`--dry-run`); `cargo xtask test --long` runs them, one
 //! block of each: what their plans say in several is the agreement's to check.

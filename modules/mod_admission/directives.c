@@ -95,7 +95,7 @@ static const char *set_group(cmd_parms *cmd, void *unused, int count, char *cons
       return complain(cmd, name, wrong);
   }
   if (!adm_settings_check(&group->settings, ADM_FOR_GROUP, NULL, NULL, wrong)) return complain(cmd, name, wrong);
-  if (texts.handlers) choose_handlers(group, cmd->pool, texts.handlers);
+  choose_handlers(group, cmd->pool, texts.handlers ? texts.handlers : "dynamic");
   if (texts.expr) {
     group->expr = ap_expr_parse_cmd(cmd, texts.expr, AP_EXPR_FLAG_STRING_RESULT | AP_EXPR_FLAG_DONT_VARY, &error, NULL);
     if (error) return complain(cmd, name, apr_pstrcat(cmd->pool, "key=expr: ", error, NULL));

@@ -22,7 +22,16 @@ extern module AP_MODULE_DECLARE_DATA admission_module;
 
 typedef enum { ENGINE_UNSET, ENGINE_OFF, ENGINE_OBSERVE, ENGINE_ON } engine_mode;
 typedef enum { LOG_UNSET, LOG_DEFAULT, LOG_COMPAT, LOG_OFF } log_style;
-typedef enum { HANDLERS_DYNAMIC, HANDLERS_STATIC, HANDLERS_ANY, HANDLERS_NAMED } handler_choice;
+/* What a handler does, as far as its name tells. */
+typedef enum { KIND_STATIC, KIND_DYNAMIC, KIND_OWN_PAGE } handler_kind;
+
+/* A group's handlers: of which kinds, a bit for each, or which by name. */
+typedef enum {
+  HANDLERS_STATIC = 1 << KIND_STATIC,
+  HANDLERS_DYNAMIC = 1 << KIND_DYNAMIC,
+  HANDLERS_ANY = HANDLERS_STATIC | HANDLERS_DYNAMIC, /* httpd's own pages are in none of them */
+  HANDLERS_NAMED = 0
+} handler_choice;
 
 /* AdmissionGroup: a rule and what only the module can judge. */
 typedef struct group_rule {

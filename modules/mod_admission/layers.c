@@ -66,12 +66,7 @@ handler_kind layers_kind_of(const request_rec *r) {
 }
 
 static ADM_INLINE bool concerns(const group_rule *rule, const request_rec *r, handler_kind kind) {
-  switch (rule->handlers) {
-  case HANDLERS_DYNAMIC: return kind == KIND_DYNAMIC;
-  case HANDLERS_STATIC: return kind == KIND_STATIC;
-  case HANDLERS_ANY: return kind != KIND_OWN_PAGE;
-  case HANDLERS_NAMED: break;
-  }
+  if (rule->handlers != HANDLERS_NAMED) return rule->handlers >> kind & 1;
   const char *handler = handler_of(r);
   return is_named(handler && *handler ? handler : "default-handler", rule->handler_names); /* AP_DEFAULT_HANDLER_NAME is "" */
 }

@@ -67,6 +67,8 @@ static uint32_t enter_wait(void *world) {
   return streams_enter(world) ? longest_wait(r) : 0;
 }
 
+static const adm_client who_waits = {.wanted = client_waits, .enter = enter_wait, .leave = streams_leave};
+
 /* ---- permits back ------------------------------------------------------------------------------------------------ */
 
 /* Called once: after the handler, or with a pool. Where neither comes, because the process ends within the handler, its permits
@@ -183,9 +185,10 @@ static void pass(visit *v) {
 /* Nobody waits who holds: it might be for itself. Nor does who was turned away, for the page that says so. */
 static bool must_not_wait(visit *v) { return layers_ride_along(v) || layers_turned_away(v->r); }
 
-static bool decide(visit *v, const place_rules *place) {
-  bool at_once = (v->r->prev || v->r->main) && must_not_wait(v);
-  if (v->layers == 0) {
+/* `inside`: there are requests around this one. */
+static bool decide(visit *v, const place_rules *place, bool inside) {
+  bool at_once = inside && must_not_wait(v);
+  if (inside && v->layers == 0) {
     pass(v);
     return true;
   }
@@ -198,17 +201,14 @@ static bool decide(visit *v, const place_rules *place) {
   request.hold_file = running.hold_path && place->hold_file == 1;
   request.priority = place->priorities ? layers_priority(v->r, place) : 0;
   request.slice_ms = 0;
-  request.wanted = client_waits;
-  request.enter = enter_wait;
-  request.leave = streams_leave;
+  request.client = &who_waits;
   request.world = v->r;
   if (running.copies > 0) runtime_join_copy(v->r->server);
-  adm_admit(running.table, running.owner, &request, &v->answer);
-  if (v->answer.outcome == ADM_REJECTED) try_again_behind_oneself(v, &request);
-  if (v->answer.outcome == ADM_REJECTED) try_again(v, &request);
-  if (!adm_was_admitted(v->answer.outcome)) {
-    v->rejected = true;
-    return false;
+  if (adm_admit(running.table, running.owner, &request, &v->answer) != ADM_ADMITTED) {
+    if (v->answer.outcome == ADM_REJECTED) try_again_behind_oneself(v, &request);
+    if (v->answer.outcome == ADM_REJECTED) try_again(v, &request);
+    v->rejected = !adm_was_admitted(v->answer.outcome);
+    if (v->rejected) return false;
   }
   if (request.hold_file && v->answer.permits > 0) lock_for_programs(v);
   return true;
@@ -295,8 +295,9 @@ static __attribute__((noinline)) int run_inside(request_rec *r, const host_rules
   layers_gather(&v, place);
   if (v.layers == 0) return DECLINED;
   ap_set_module_config(r->request_config, &admission_module, &v);
-  if ((r->prev || r->main) && v.kind != KIND_DYNAMIC && layers_turned_away(r)) let_error_page_through(&v);
-  else if (!decide(&v, place)) return turn_away(&v);
+  bool inside = r->prev || r->main;
+  if (inside && v.kind != KIND_DYNAMIC && layers_turned_away(r)) let_error_page_through(&v);
+  else if (!decide(&v, place, inside)) return turn_away(&v);
   if (!goes_on_quietly(&v)) respond_tell(&v);
   int result = run_with_permits(&v);
   if (running.audience) respond_tell_log(&v);

@@ -6,9 +6,6 @@
 
 #include "runtime.h"
 
-/* What a handler does, as far as its name tells. */
-typedef enum { KIND_STATIC, KIND_DYNAMIC, KIND_OWN_PAGE } handler_kind;
-
 /* A request that was decided about; in its request_config while its handler runs, and after that where it was turned away
  * or still holds permits. */
 typedef struct visit {

@@ -88,7 +88,14 @@ fn a_queue_changes_without_a_restart() {
         gate.open();
         assert!(pending.into_iter().all(|one| one.answer().status == 200));
         server.wait_idle();
-        assert_eq!(order(&server.events()), ["first", "d", "c", "b", "a"], "{mpm:?}");
+        // Who waits looks round four times a second, and may find a permit before one that was woken for it has come. That is counted: so
+        // many pairs may have come the other way round.
+        let late = server.status()["troubles"]["late_wakes"].as_u64().expect("a number");
+        let came = order(&server.events());
+        let place = |id: &String| ["first", "d", "c", "b", "a"].iter().position(|one| one == id).expect("one of them");
+        let pairs = came.iter().enumerate().flat_map(|(i, one)| came[..i].iter().map(move |before| (before, one)));
+        let turned = pairs.filter(|(before, one)| place(before) > place(one)).count();
+        assert!(came.len() == 5 && turned as u64 <= late, "{mpm:?}: {came:?}, {late} late");
     }
 }
 

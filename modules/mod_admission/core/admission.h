@@ -127,7 +127,7 @@ typedef struct adm_entry adm_entry;
 size_t adm_table_bytes(adm_shape shape);
 
 /* Makes a table in `memory`, which is zeroed, shared and adm_table_bytes long. `seed` keys the hash. What comes back is the
- * process's own view of it, which its forks inherit; NULL when the shape is impossible or there is no memory. */
+ * process's own view of it, which its forks inherit (and join anew); NULL when the shape is impossible or there is no memory. */
 adm_table *adm_table_make(void *memory, adm_shape shape, uint64_t seed);
 
 /* The table in `memory` of `bytes`, or NULL when it was made by another version of this module or is damaged. */
@@ -231,6 +231,13 @@ typedef struct adm_layer {
   uint32_t cost;      /* 1, or units of memory */
 } adm_layer;
 
+/* What is asked of the one whose request waits; functions that are not there may be NULL. */
+typedef struct adm_client {
+  bool (*wanted)(void *world); /* false when nobody waits for the answer any more */
+  uint32_t (*enter)(void *world); /* before it waits: for how many milliseconds at most, 0 not at all */
+  void (*leave)(void *world);  /* when it waits no more, if it was let */
+} adm_client;
+
 typedef struct adm_request {
   const adm_layer *layer; /* in a fixed order, the narrowest first (file, host, server, memory) */
   unsigned layers;
@@ -240,10 +247,8 @@ typedef struct adm_request {
   bool hold_file;         /* the permit is tied to a program (AdmissionHoldFd) */
   int32_t priority;       /* lower goes first */
   uint32_t slice_ms;      /* how often a waiting request looks around (client gone, settings changed); 0: 250 */
-  bool (*wanted)(void *world); /* false when nobody waits for the answer any more; may be NULL */
-  uint32_t (*enter)(void *world); /* asked before it waits: for how many milliseconds at most, 0 not at all; may be NULL, and then `leave` is */
-  void (*leave)(void *world);  /* told when it waits no more, if it was let */
-  void *world;
+  const adm_client *client; /* NULL: nobody is asked */
+  void *world;              /* the client's */
 } adm_request;
 
 typedef enum {

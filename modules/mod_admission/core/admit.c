@@ -166,7 +166,10 @@ static uint64_t predict(const attempt *a, unsigned k) {
   return entry->service_ns / at_once * (before + 1);
 }
 
-static bool wanted(const attempt *a) { return !a->request->wanted || a->request->wanted(a->request->world); }
+static bool wanted(const attempt *a) {
+  const adm_client *client = a->request->client;
+  return !client || !client->wanted || client->wanted(a->request->world);
+}
 
 static uint64_t left_of(uint64_t may, uint64_t spent) { return spent < may ? may - spent : 0; }
 
@@ -266,8 +269,8 @@ static adm_outcome wait_in_room(attempt *a, int full) {
 static bool may_wait(attempt *a, unsigned full) {
   const adm_request *request = a->request;
   if (!request->may_wait || manners_of(a, full)->queue == 0) return false;
-  if (!request->enter) return true;
-  a->longest_ns = (uint64_t)request->enter(request->world) * 1000000u;
+  if (!request->client || !request->client->enter) return true;
+  a->longest_ns = (uint64_t)request->client->enter(request->world) * 1000000u;
   return a->longest_ns > 0;
 }
 
@@ -315,7 +318,8 @@ static adm_outcome decide(attempt *a) {
   uint32_t limit = a->answer->limit, held = a->answer->held;
   if (in_vain(a, (unsigned)full) || !may_wait(a, (unsigned)full)) return ADM_REJECTED;
   adm_outcome outcome = wait_in_room(a, full);
-  if (a->request->leave) a->request->leave(a->request->world);
+  const adm_client *client = a->request->client;
+  if (client && client->leave) client->leave(a->request->world);
   if (outcome == ADM_QUEUED) { /* let in: what it waited for, not what only observes */
     a->answer->group = blocked;
     a->answer->limit = limit;
@@ -365,30 +369,48 @@ static ADM_INLINE bool is_open(const adm_table *table, const adm_layer *layer, o
   return place->group->mode != ADM_OFF && entry_is(place->entry, place->key) && permit_had_room(place->entry, place->limit);
 }
 
-/* The way of nearly all requests: each layer has an entry, in the first of its places, in which there had always been room.
- * False: nothing is held, and the whole way has to be gone. */
-static ADM_INLINE bool walk_in(adm_table *table, const adm_request *request, uint64_t token, adm_answer *answer) {
+/* Takes the permit of layer k there, and writes it down. */
+static ADM_INLINE bool take_open(adm_table *table, const open_place *place, unsigned k, uint64_t token, adm_answer *answer) {
+  uint64_t now_ns = answer->since_ns;
+  adm_taken taken;
+  if (!permit_take_at_once(table, place->entry, place->key, token, place->limit, now_ns, &taken)) return false;
+  STEP("admit: partly at once");
+  entry_touch(place->entry, now_ns);
+  answer->permit[k] = (adm_permit){place->entry, taken.cell, k, taken.token};
+  answer->permits = k + 1;
+  if (k > 0) return true;
+  answer->limit = place->limit;
+  answer->held = (uint32_t)taken.weight;
+  return true;
+}
+
+static ADM_INLINE void count_admitted(const open_place *place) {
+  atomic_fetch_add_explicit(&place->group->counts.admitted, 1, memory_order_relaxed);
+}
+
+/* All layers or none. Not inlined: its rows of places are not to be paid for by who has one layer. */
+static __attribute__((noinline)) bool walk_in_all(adm_table *table, const adm_request *request, uint64_t token, adm_answer *answer) {
   open_place place[ADM_LAYERS];
   unsigned layers = request->layers;
-  uint64_t now_ns = answer->since_ns;
-  if (request->hold_file) token |= TOKEN_HOLD;
   for (unsigned k = 0; k < layers; k++)
     if (!is_open(table, &request->layer[k], &place[k])) return false;
   for (unsigned k = 0; k < layers; k++) {
-    adm_taken taken;
-    if (!permit_take_at_once(table, place[k].entry, place[k].key, token, place[k].limit, now_ns, &taken)) {
-      give_back(table, answer, now_ns);
-      return false;
-    }
-    STEP("admit: partly at once");
-    entry_touch(place[k].entry, now_ns);
-    answer->permit[k] = (adm_permit){place[k].entry, taken.cell, k, taken.token};
-    answer->permits = k + 1;
-    if (k > 0) continue;
-    answer->limit = place[k].limit;
-    answer->held = (uint32_t)taken.weight;
+    if (take_open(table, &place[k], k, token, answer)) continue;
+    give_back(table, answer, answer->since_ns);
+    return false;
   }
-  for (unsigned k = 0; k < layers; k++) atomic_fetch_add_explicit(&place[k].group->counts.admitted, 1, memory_order_relaxed);
+  for (unsigned k = 0; k < layers; k++) count_admitted(&place[k]);
+  return true;
+}
+
+/* The way of nearly all requests: each layer has an entry, in the first of its places, in which there had always been room.
+ * False: nothing is held, and the whole way has to be gone. */
+static ADM_INLINE bool walk_in(adm_table *table, const adm_request *request, uint64_t token, adm_answer *answer) {
+  if (request->hold_file) token |= TOKEN_HOLD;
+  if (request->layers != 1) return walk_in_all(table, request, token, answer);
+  open_place place;
+  if (!is_open(table, request->layer, &place) || !take_open(table, &place, 0, token, answer)) return false;
+  count_admitted(&place);
   return true;
 }
 
@@ -417,9 +439,10 @@ adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *requ
 
 void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void *world) {
   uint64_t now_ns = adm_now_ns(), held_ns = now_ns - answer->since_ns;
-  while (answer->permits > 0) {
-    const adm_permit *permit = &answer->permit[--answer->permits];
-    adm_entry *entry = permit->entry;
+  const adm_permit *first = answer->permit, *permit = first + answer->permits;
+  answer->permits = 0;
+  while (permit > first) {
+    adm_entry *entry = (--permit)->entry;
     if (permit->token == 0) continue;
     bool lingering = (permit->token & TOKEN_HOLD) && lingers && lingers(world, adm_hold_byte(table, permit));
     /* Before it is given back: an entry that nobody holds may be another name's the next moment. (Who has lost a permit, as he was taken for

@@ -22,7 +22,7 @@ uint32_t adm_entry_next(const adm_table *table, uint32_t from) {
 
 bool adm_table_in_use(const adm_table *table) {
   for (uint32_t i = 0; i < ADM_OWNERS; i++)
-    if (!user_is_free(table->shared->owner[i].user)) return true;
+    if (!user_is_free(table->shared->user[i])) return true;
   for (uint32_t e = adm_entry_next(table, 0); e < table->shape.entries; e = adm_entry_next(table, e + 1))
     if (permits_weight(table, entry_at(table, e)) > 0) return true;
   return false;
@@ -57,7 +57,7 @@ void adm_holders(const adm_table *table, uint64_t now_ns, void (*each)(void *, c
       uint64_t token = cells_of(entry)[i], since = since_of(table, entry)[i];
       if (token_state(token) != CELL_HELD) continue;
       uint32_t place = (token_owner(token) >> 9) % ADM_OWNERS;
-      uint64_t user = table->shared->owner[place].user;
+      uint64_t user = table->shared->user[place];
       adm_holder holder = {.process = user_process(user),
                            .group = (int)(entry->group % ADM_GROUPS),
                            .request = token_sequence(token),

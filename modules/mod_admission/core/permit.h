@@ -90,8 +90,8 @@ static inline bool permit_had_room(const adm_entry *entry, uint32_t limit) {
 }
 
 /* Takes a permit of 1 where there had always been room; steps back when anything is in the way, for permit_take to judge. */
-static inline bool permit_take_at_once(adm_table *table, adm_entry *entry, uint64_t key, uint64_t token, uint32_t limit, uint64_t now_ns,
-                                       adm_taken *taken) {
+static ADM_INLINE bool permit_take_at_once(adm_table *table, adm_entry *entry, uint64_t key, uint64_t token, uint32_t limit, uint64_t now_ns,
+                                           adm_taken *taken) {
   uint64_t claimed = token_claimed(token | 1);
   uint32_t mine = claim(table, entry, claimed, 0);
   if (mine == table->shape.cells) return false;

@@ -19,8 +19,8 @@ static size_t entry_bytes(adm_shape shape) {
 }
 
 static uint32_t layout_digest(void) {
-  const size_t parts[] = {sizeof(adm_shared), sizeof(adm_group), sizeof(owner_place), sizeof(adm_waiter), sizeof(adm_entry),
-                          offsetof(adm_shared, group), offsetof(adm_shared, owner), offsetof(adm_group, counts),
+  const size_t parts[] = {sizeof(adm_shared), sizeof(adm_group), sizeof(adm_waiter), sizeof(adm_entry),
+                          offsetof(adm_shared, group), offsetof(adm_shared, user), offsetof(adm_group, counts),
                           offsetof(adm_group, wait), offsetof(adm_entry, label), offsetof(adm_entry, service_ns),
                           ADM_GROUPS, ADM_OWNERS, ADM_BUCKETS};
   uint32_t digest = 2166136261u;
@@ -40,7 +40,7 @@ size_t adm_table_bytes(adm_shape shape) {
 
 /* What this process keeps of a table of this shape in `shared`. */
 static adm_table *handle_of(adm_shared *shared, adm_shape shape, uint64_t seed) {
-  adm_table *table = calloc(1, sizeof *table);
+  adm_table *table = aligned_alloc(_Alignof(adm_table), sizeof *table);
   if (!table) return NULL;
   *table = (adm_table){.shared = shared, .bytes = adm_table_bytes(shape), .entry_bytes = entry_bytes(shape), .shape = shape,
                        .seed = {seed, seed * UINT64_C(0x9e3779b97f4a7c15) + 1}};
@@ -203,7 +203,7 @@ adm_owner adm_owner_join(adm_table *table, adm_process process) {
   if (process.pid == 0 || process.pid > USER_PID_MAX) return ADM_NOBODY;
   uint64_t mine = (uint64_t)process.pid << USER_PID_SHIFT | (uint64_t)process.start << USER_START_SHIFT;
   for (uint32_t i = 0; i < ADM_OWNERS; i++) {
-    _Atomic uint64_t *place = &table->shared->owner[i].user;
+    _Atomic uint64_t *place = &table->shared->user[i];
     uint64_t user = *place;
     if (!user_is_free(user) || !atomic_compare_exchange_strong(place, &user, mine | (user & TOKEN_INCARNATION_MASK))) continue;
     STEP("owner: joined");
@@ -215,7 +215,7 @@ adm_owner adm_owner_join(adm_table *table, adm_process process) {
 
 adm_owner adm_owner_of(const adm_table *table, uint32_t pid) {
   for (uint32_t i = 0; i < ADM_OWNERS; i++) {
-    uint64_t user = table->shared->owner[i].user;
+    uint64_t user = table->shared->user[i];
     if (!user_is_free(user) && user_process(user).pid == pid) return user_owner(i, user);
   }
   return ADM_NOBODY;
@@ -256,7 +256,7 @@ adm_swept adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void
   adm_swept swept = {0};
   if (owner == ADM_NOBODY) return swept;
   uint32_t index = (owner >> 9) % ADM_OWNERS;
-  _Atomic uint64_t *place = &table->shared->owner[index].user;
+  _Atomic uint64_t *place = &table->shared->user[index];
   uint64_t user = *place;
   /* Somebody else swept it and it may have a new user already: nothing in the table is the dead one's. */
   if (user_is_free(user) || user_owner(index, user) != owner) return swept;
@@ -275,7 +275,7 @@ adm_swept adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void
 adm_swept adm_sweep_dead(adm_table *table, uint32_t pid, adm_dead dead, adm_lingers lingers, void *world) {
   adm_swept swept = {0};
   for (uint32_t i = 0; i < ADM_OWNERS; i++) {
-    uint64_t user = table->shared->owner[i].user;
+    uint64_t user = table->shared->user[i];
     adm_process process = user_process(user);
     if (user_is_free(user) || (pid != 0 && process.pid != pid) || !dead(world, process)) continue;
     swept = both(swept, adm_sweep(table, user_owner(i, user), lingers, world));

@@ -14,7 +14,7 @@
 
 #define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
 #ifndef ADM_VERSION
-#define ADM_VERSION 8u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
+#define ADM_VERSION 9u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
 #endif
 
 /* A token: who holds or claims a cell or a place in a queue, in one word.
@@ -36,17 +36,12 @@ enum { CELL_FREE = 0, CELL_CLAIM = 1, CELL_HELD = 2, CELL_LINGER = 3 };
 /* What a waiter's token says. CLAIM: being written. WOKEN: told to look for its permit. */
 enum { WAITER_FREE = 0, WAITER_CLAIM = 1, WAITER_WAITING = 2, WAITER_WOKEN = 3 };
 
-/* Process and incarnation are one word, so that nobody takes the process that joins for the one that was swept:
+/* Who has an owner's place: process and incarnation are one word, so that nobody takes the process that joins for the one that was swept:
  *
  *   63 .. 42 | 41 .. 10 | 9 | 8 .. 0
  *   pid      | start    |   | incarnation
  *
  * No process has a number of more than 22 bits (PID_MAX_LIMIT). A place without a pid is free, and the incarnation is the next user's. */
-typedef struct owner_place {
-  _Atomic uint64_t user;
-  _Atomic uint32_t sequence;
-} owner_place;
-
 #define USER_PID_SHIFT 42
 #define USER_PID_MAX ((1u << 22) - 1)
 #define USER_START_SHIFT 10
@@ -105,7 +100,7 @@ typedef struct adm_shared {
   _Atomic uint64_t inserting; /* token of the owner that may add entries */
   _Atomic uint64_t table_full, cells_full, owners_full, late_wakes;
   adm_group group[ADM_GROUPS];
-  owner_place owner[ADM_OWNERS];
+  _Atomic uint64_t user[ADM_OWNERS];
   /* then the entries; then _Atomic uint64_t used[], a bit for each entry that ever had a key */
 } adm_shared;
 
@@ -116,6 +111,8 @@ struct adm_table {
   adm_shape shape;
   uint64_t seed[2];
   uint64_t hold_first; /* the first byte of the hold file that is this table's */
+  /* Of this process's requests; nobody else has to know it. In a line of its own: each request writes it, and all threads read the rest. */
+  _Alignas(64) _Atomic uint32_t sequence;
 };
 
 /* ---- places ---- */
@@ -174,9 +171,9 @@ static inline adm_owner token_owner(uint64_t token) {
   return (adm_owner)((token >> TOKEN_INCARNATION_SHIFT) & 0x1fffff);
 }
 
-/* A token of this owner that no other request of it has (for the next 65536), in state FREE and of cost 0. */
+/* A token of this owner, which is this process, that no other request of it has (for the next 65536), in state FREE and of cost 0. */
 static inline uint64_t token_make(adm_table *table, adm_owner owner) {
-  uint64_t sequence = atomic_fetch_add_explicit(&table->shared->owner[owner >> 9].sequence, 1, memory_order_relaxed) & 0xffff;
+  uint64_t sequence = atomic_fetch_add_explicit(&table->sequence, 1, memory_order_relaxed) & 0xffff;
   return (uint64_t)owner << TOKEN_INCARNATION_SHIFT | sequence << TOKEN_SEQUENCE_SHIFT;
 }
 
@@ -194,7 +191,7 @@ static inline bool entry_is(const adm_entry *entry, uint64_t key) { return atomi
 
 /* Called when it is looked up. Once a second is enough to be told from the idle, and keeps the line from going back and forth. What is
  * known from long ago says nothing any more: one slow request would turn others away for as long as few come. */
-static inline void entry_touch(adm_entry *entry, uint64_t now_ns) {
+static ADM_INLINE void entry_touch(adm_entry *entry, uint64_t now_ns) {
   uint64_t used_ns = atomic_load_explicit(&entry->used_ns, memory_order_relaxed);
   if (now_ns - used_ns <= IDLE_NS / 4) return;
   if (now_ns > used_ns && now_ns - used_ns > FORGET_NS) entry->service_ns = 0;

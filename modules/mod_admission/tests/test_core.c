@@ -235,7 +235,7 @@ static void users_of_a_place_are_told_apart(void) {
     adm_owner owner = adm_owner_join(table, process);
     CHECK_EQUAL(owner, (adm_owner)i % 512);
     CHECK_EQUAL(adm_owner_of(table, USER_PID_MAX), owner);
-    adm_process seen = user_process(table->shared->owner[0].user);
+    adm_process seen = user_process(table->shared->user[0]);
     CHECK(seen.pid == process.pid && seen.start == process.start);
     adm_sweep(table, owner, NULL, NULL);
     CHECK_EQUAL(adm_owner_of(table, USER_PID_MAX), ADM_NOBODY);
@@ -361,7 +361,7 @@ static void the_waiting_have_no_program(void) {
   adm_group_at(table, ADM_GROUP_WAITING)->limit = 4;
   adm_layer layer = layer_of(table, group, "/a");
   adm_request request = {.layer = &layer, .layers = 1, .may_wait = true, .hold_file = true, .slice_ms = 1,
-                         .wanted = looks_into_the_waiting_room, .world = table};
+                         .client = &(adm_client){.wanted = looks_into_the_waiting_room}, .world = table};
   adm_answer first, second;
   CHECK_EQUAL(adm_admit(table, owner, &request, &first), ADM_ADMITTED);
   CHECK(first.permit[0].token & TOKEN_HOLD);

@@ -148,8 +148,9 @@ typedef struct visit {
 static void *visits(void *of) {
   visit *visit = of;
   adm_owner owner = adm_owner_join(visit->table, somebody());
+  adm_client client = {.wanted = visit->wanted};
   adm_request request = {.layer = &visit->layer, .layers = 1, .may_wait = true, .priority = visit->priority,
-                         .slice_ms = visit->wanted ? 5 : 60000, .wanted = visit->wanted, .world = visit->world};
+                         .slice_ms = visit->wanted ? 5 : 60000, .client = &client, .world = visit->world};
   visit->outcome = adm_admit(visit->table, owner, &request, &visit->answer);
   visit->came = visit->turn ? (*visit->turn)++ : 0;
   adm_release(visit->table, &visit->answer, NULL, NULL);

@@ -149,6 +149,7 @@ impl Teller<'_> {
             }
         };
         details.extend(self.rest(choice, take.is_some(), &open));
+        details.extend(self.losing(choice, take.map(|(taken, _)| taken)));
         let (limited, id) = match take {
             Some((taken, _)) => (taken, "recommend-limit-then"),
             None => (&choice.stays, "recommend-limit-of"),

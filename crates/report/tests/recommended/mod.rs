@@ -293,6 +293,23 @@ fn the_second_copy_is_heard_with_the_first() {
     assert_eq!(notes(&run), ["Does all that the plan expects, in every trial: “usual”, “few”, “many”."]);
 }
 
+/// Where it is not the one to take that loses lines, that is told beside; and not of requests that may have had no line to lose.
+#[test]
+fn who_loses_lines_is_told() {
+    let mut run = with_static();
+    let mut log = |least: u64, unsure: u64| {
+        for trial in &mut run.trials {
+            let lines = if trial.cell == "10 at once" { 400 - least } else { 400 };
+            trial.logged = Some(Logged { answered: 400, files: 1, lines, unsure, ..Logged::default() });
+        }
+        let choices = View::of(&run, Language::English).recommendation.choices;
+        let details = choices.into_iter().flat_map(|choice| choice.details).map(|detail| detail.text);
+        details.filter(|told| told.contains("access log")).collect::<Vec<_>>()
+    };
+    assert_eq!(log(100, 0), ["Lines of the access log are lost with: “10 at once” (400 of 1600)."]);
+    assert_eq!(log(0, 5), [""; 0]);
+}
+
 /// A limit that lets the programs breathe starves the files beside them, and loses lines of the log.
 #[test]
 fn the_price_is_told() {

@@ -57,6 +57,24 @@ impl Teller<'_> {
         told.collect()
     }
 
+    /// Which settings lose lines of the access log: no metric compares that, and it may be what one chooses by. Of the one that is to be
+    /// taken it is told with what it costs.
+    pub(super) fn losing(&self, choice: &Choice, taken: Option<&Setting>) -> Option<Sentence> {
+        let of = |setting: &Setting| {
+            let cells = self.cells.iter().filter(|cell| setting.cells.contains(&cell.name));
+            let logs = cells.filter_map(|cell| cell.logged.as_ref()).filter(|logged| logged.writes);
+            let (lost, answers) =
+                logs.fold((0, 0), |(lost, answers), logged| (lost + logged.lost_least, answers + logged.answers));
+            let setting = self.words.quoted(&self.name(setting));
+            let arguments = [("setting", setting.into()), ("lost", lost.into()), ("answers", answers.into())];
+            (lost > 0).then(|| self.words.say("recommend-loses-of", &arguments).text)
+        };
+        let settings = std::iter::once(&choice.stays).chain(&choice.others);
+        let told = |setting: &&Setting| Some(*setting) == taken && self.single(setting).is_some();
+        let list = self.list(settings.filter(|setting| !told(setting)).filter_map(of));
+        (!list.is_empty()).then(|| self.words.say("recommend-loses", &[("list", list.into())]))
+    }
+
     fn changed(&self, metric: Metric, load: Option<&str>, compared: &Comparison) -> String {
         let id = match metric {
             Metric::Goodput => "recommend-goodput".to_owned(),
