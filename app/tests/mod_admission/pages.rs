@@ -116,6 +116,7 @@ fn one_at_a_time_as_mod_qos_does() {
 fn a_dry_run_as_nginx_has_it() {
     let text = example(&page("compared.md"), "perserver").replace("limit=4", "limit=1");
     let Some(server) = Server::start(Mpm::Event, &format!("{text}\n")) else { return };
+    server.wait_idle(); // its first answer may have come before its permit was given back
     let before = server.number("perserver", "/counts/would_reject");
     let gate = server.gate("g");
     let held = server.send("/page.probe?gate=g");
