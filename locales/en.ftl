@@ -163,7 +163,6 @@ recommend-changed = { $metric } { $ratio }
 recommend-goodput = good answers per second
 recommend-beside = { $metric } of { $load }
 recommend-failed = failed requests ({ $failed } of { $all })
-recommend-lost = lines of the access log ({ $lost } of { $answers })
 recommend-loses = Lines of the access log are lost with: { $list }.
 recommend-loses-of = { $setting } ({ $lost } of { $answers })
 recommend-no-log = the access log

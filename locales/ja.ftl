@@ -138,7 +138,6 @@ recommend-changed = { $metric } { $ratio }
 recommend-goodput = 1 秒あたりの正常な応答
 recommend-beside = { $load }の{ $metric }
 recommend-failed = 失敗したリクエスト（{ $all } 件中 { $failed } 件）
-recommend-lost = アクセスログの行（{ $answers } 行中 { $lost } 行）
 recommend-loses = アクセスログの行が失われる設定: { $list }。
 recommend-loses-of = { $setting }（{ $answers } 行中 { $lost } 行）
 recommend-no-log = アクセスログ

@@ -22,6 +22,7 @@ extern module AP_MODULE_DECLARE_DATA admission_module;
 
 typedef enum { ENGINE_UNSET, ENGINE_OFF, ENGINE_OBSERVE, ENGINE_ON } engine_mode;
 typedef enum { LOG_UNSET, LOG_DEFAULT, LOG_COMPAT, LOG_OFF } log_style;
+
 /* What a handler does, as far as its name tells. */
 typedef enum { KIND_STATIC, KIND_DYNAMIC, KIND_OWN_PAGE } handler_kind;
 

@@ -149,7 +149,7 @@ impl Teller<'_> {
             }
         };
         details.extend(self.rest(choice, take.is_some(), &open));
-        details.extend(self.losing(choice, take.map(|(taken, _)| taken)));
+        details.extend(self.losing(choice));
         let (limited, id) = match take {
             Some((taken, _)) => (taken, "recommend-limit-then"),
             None => (&choice.stays, "recommend-limit-of"),

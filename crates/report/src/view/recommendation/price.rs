@@ -2,7 +2,7 @@
 
 use super::Teller;
 use crate::language::Sentence;
-use crate::view::{CellView, LoggedView, beside};
+use crate::view::{CellView, beside};
 use stats::{Comparison, Verdict};
 use verdicts::{Choice, Metric, Reason, Setting};
 
@@ -33,7 +33,7 @@ impl Teller<'_> {
         (gains, costs)
     }
 
-    /// What the clients and the log of a setting went without.
+    /// What the clients of a setting went without, and that it keeps no log.
     pub(super) fn losses(&self, choice: &Choice, taken: &Setting) -> Vec<String> {
         let both = self.single(taken).zip(self.single(&choice.stays));
         both.map(|(taken, stays)| self.lost(taken, stays)).unwrap_or_default()
@@ -57,9 +57,9 @@ impl Teller<'_> {
         told.collect()
     }
 
-    /// Which settings lose lines of the access log: no metric compares that, and it may be what one chooses by. Of the one that is to be
-    /// taken it is told with what it costs.
-    pub(super) fn losing(&self, choice: &Choice, taken: Option<&Setting>) -> Option<Sentence> {
+    /// Which settings lose lines of the access log: no metric compares that, and it may be what one chooses by. What may have had no line to
+    /// lose is not among them.
+    pub(super) fn losing(&self, choice: &Choice) -> Option<Sentence> {
         let of = |setting: &Setting| {
             let cells = self.cells.iter().filter(|cell| setting.cells.contains(&cell.name));
             let logs = cells.filter_map(|cell| cell.logged.as_ref()).filter(|logged| logged.writes);
@@ -69,9 +69,7 @@ impl Teller<'_> {
             let arguments = [("setting", setting.into()), ("lost", lost.into()), ("answers", answers.into())];
             (lost > 0).then(|| self.words.say("recommend-loses-of", &arguments).text)
         };
-        let settings = std::iter::once(&choice.stays).chain(&choice.others);
-        let told = |setting: &&Setting| Some(*setting) == taken && self.single(setting).is_some();
-        let list = self.list(settings.filter(|setting| !told(setting)).filter_map(of));
+        let list = self.list(std::iter::once(&choice.stays).chain(&choice.others).filter_map(of));
         (!list.is_empty()).then(|| self.words.say("recommend-loses", &[("list", list.into())]))
     }
 
@@ -88,7 +86,7 @@ impl Teller<'_> {
         self.words.say("recommend-changed", &[("metric", what.into()), ("ratio", self.short(compared).into())]).text
     }
 
-    /// What a cell's clients and its log went without, where those of the one that stays had more.
+    /// What a cell's clients went without, where those of the one that stays had more, and its log, if it has none.
     fn lost(&self, cell: &CellView, stays: &CellView) -> Vec<String> {
         let failed = |cell: &CellView| {
             let failed = cell.failed();
@@ -98,15 +96,9 @@ impl Teller<'_> {
         let (ours, theirs) = (failed(cell), failed(stays));
         let failed = (share(ours) > share(theirs).max(FAILED))
             .then(|| self.words.say("recommend-failed", &[("failed", ours.0.into()), ("all", ours.1.into())]));
-        let log = cell.logged.as_ref().zip(stays.logged.as_ref()).filter(|(_, theirs)| theirs.writes);
-        let log = log.and_then(|(ours, theirs)| {
-            let lost = |logged: &LoggedView| share((logged.lost_most, logged.answers));
-            let arguments = [("lost", ours.lost_most.into()), ("answers", ours.answers.into())];
-            match ours.writes {
-                false => Some(self.words.say("recommend-no-log", &[])),
-                true => (lost(ours) > lost(theirs)).then(|| self.words.say("recommend-lost", &arguments)),
-            }
-        });
-        failed.into_iter().chain(log).map(|sentence| sentence.text).collect()
+        let logs = cell.logged.as_ref().zip(stays.logged.as_ref());
+        let no_log = logs.filter(|(ours, theirs)| theirs.writes && !ours.writes);
+        let no_log = no_log.map(|_| self.words.say("recommend-no-log", &[]));
+        failed.into_iter().chain(no_log).map(|sentence| sentence.text).collect()
     }
 }
