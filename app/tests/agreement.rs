@@ -117,7 +117,7 @@ fn results(more: &[&str]) -> Option<PathBuf> {
     let results = long_results()?;
     let can_confine = is_root() && host::hierarchies().is_ok();
     // Who makes swap confines a server to little memory.
-    if !(more.is_empty() || can_confine) {
+    if more.contains(&"--make-swap") && !can_confine {
         testkit::skip::not_here("needs root and a memory control group");
         return None;
     }
@@ -152,9 +152,13 @@ fn silent_choices(report: &Value) -> Vec<String> {
     choices.filter(is_silent).map(|choice| choice["sentence"]["text"].to_string()).collect()
 }
 
-/// A plan's name in the name of a file.
-fn file_name(plan: &str) -> String {
-    plan.trim_end_matches(".toml").replace('/', "-")
+/// A plan's name in the name of a file, with its scale where one was asked for.
+fn file_name(plan: &str, more: &[&str]) -> String {
+    let plan = plan.trim_end_matches(".toml").replace('/', "-");
+    match more {
+        ["--scale", scale] => format!("{plan}-{scale}"),
+        _ => plan,
+    }
 }
 
 fn check_ten_minutes(plan: &str, more: &[&str]) {
@@ -190,7 +194,8 @@ fn check_ten_minutes(plan: &str, more: &[&str]) {
         report["run"]["blocks"],
         recommended(&report),
     );
-    std::fs::write(results.join(format!("ten-minutes-{}.md", file_name(plan))), page).expect("room for the result");
+    std::fs::write(results.join(format!("ten-minutes-{}.md", file_name(plan, more))), page)
+        .expect("room for the result");
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(questions > 0, "nothing was judged");
 }
@@ -233,12 +238,13 @@ fn check(plan: &str, more: &[&str]) {
         let _ = writeln!(limits, "| {cell} | {} | {} |", found.join(" | "), if agree { "yes" } else { "**no**" });
     }
     let page = format!(
-        "# Three runs of plans/{plan}\n\n`webdyno run plans/{plan} --quick --seed 1` to {RUNS}. Of {} questions {decided} were decided by one run or \
+        "# Three runs of plans/{plan}\n\n`{}` to {RUNS}. Of {} questions {decided} were decided by one run or \
          more; about {opposed} runs disagree.\n\nRecommended:\n\n{advice}\n| what | run 1 | run 2 | run 3 | agree |\n|---|---|---|---|---|\n{rows}\n\
          What limited each cell first:\n\n| cell | run 1 | run 2 | run 3 | agree |\n|---|---|---|---|---|\n{limits}",
+        [&["webdyno", "run", &format!("plans/{plan}")], more, &["--quick", "--seed", "1"]].concat().join(" "),
         answers.len(),
     );
-    std::fs::write(results.join(format!("agreement-{}.md", file_name(plan))), page).expect("room for the result");
+    std::fs::write(results.join(format!("agreement-{}.md", file_name(plan, more))), page).expect("room for the result");
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(!answers.is_empty(), "nothing was judged");
 }
@@ -258,14 +264,24 @@ plans! {
     long_check_agreement_access_log_lost long_check_ten_minutes_access_log_lost "access-log-lost.toml";
     long_check_agreement_backend_files long_check_ten_minutes_backend_files "backend-files.toml";
     long_check_agreement_backend_limit long_check_ten_minutes_backend_limit "backend-limit.toml";
+    long_check_agreement_backend_limit_persistent long_check_ten_minutes_backend_limit_persistent "backend-limit.toml" "--scale" "persistent";
+    long_check_agreement_backend_limit_application long_check_ten_minutes_backend_limit_application "backend-limit.toml" "--scale" "application";
+    long_check_agreement_backend_limit_pool long_check_ten_minutes_backend_limit_pool "backend-limit.toml" "--scale" "pool";
     long_check_agreement_backend_where long_check_ten_minutes_backend_where "backend-where.toml";
     long_check_agreement_expires long_check_ten_minutes_expires "expires.toml";
     long_check_agreement_front long_check_ten_minutes_front "front.toml";
     long_check_agreement_keepalive long_check_ten_minutes_keepalive "keepalive.toml";
+    long_check_agreement_keepalive_prefork long_check_ten_minutes_keepalive_prefork "keepalive.toml" "--scale" "prefork";
+    long_check_agreement_keepalive_event long_check_ten_minutes_keepalive_event "keepalive.toml" "--scale" "event";
+    long_check_agreement_keepalive_lasting long_check_ten_minutes_keepalive_lasting "keepalive.toml" "--scale" "lasting";
     long_check_agreement_keepalive_held long_check_ten_minutes_keepalive_held "keepalive-held.toml";
+    long_check_agreement_keepalive_held_worker long_check_ten_minutes_keepalive_held_worker "keepalive-held.toml" "--scale" "worker";
+    long_check_agreement_keepalive_held_event long_check_ten_minutes_keepalive_held_event "keepalive-held.toml" "--scale" "event";
     long_check_agreement_keepalive_page long_check_ten_minutes_keepalive_page "keepalive-page.toml";
     long_check_agreement_keepalive_quiet long_check_ten_minutes_keepalive_quiet "keepalive-quiet.toml";
     long_check_agreement_keepalive_requests long_check_ten_minutes_keepalive_requests "keepalive-requests.toml";
+    long_check_agreement_keepalive_requests_prefork long_check_ten_minutes_keepalive_requests_prefork "keepalive-requests.toml" "--scale" "prefork";
+    long_check_agreement_keepalive_requests_worker long_check_ten_minutes_keepalive_requests_worker "keepalive-requests.toml" "--scale" "worker";
     long_check_agreement_memory_cliff long_check_ten_minutes_memory_cliff "memory-cliff.toml" "--make-swap" "2G";
     long_check_agreement_memory_cliff_static long_check_ten_minutes_memory_cliff_static "memory-cliff-static.toml" "--make-swap" "1G";
     long_check_agreement_nginx_access_log long_check_ten_minutes_nginx_access_log "nginx/access-log.toml";
