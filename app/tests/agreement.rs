@@ -185,11 +185,11 @@ fn check_ten_minutes(plan: &str, more: &[&str]) {
     let open = report["recommendation"]["choices"].as_array().into_iter().flatten();
     let details = open.flat_map(|choice| choice["details"].as_array().into_iter().flatten());
     let details: String = details.filter_map(|detail| Some(format!("- {}\n", detail["text"].as_str()?))).collect();
+    let asked = [&[plan], more].concat().join(" ");
     let page = format!(
-        "# plans/{plan} with ten minutes\n\n`{}`, in {:.0} s, {} blocks. Of {questions} questions \
+        "# plans/{asked} with ten minutes\n\n`webdyno run plans/{asked} --budget 10m --seed 1`, in {:.0} s, {} blocks. Of {questions} questions \
          {decided} were decided.\n\n{}\n\n{details}\n| what | ratio (interval), and how many blocks more would probably decide it |\n|---|---|\n{rows}\n\
          What limited each cell first:\n\n| cell | cause |\n|---|---|\n{limits}",
-        [&["webdyno", "run", &format!("plans/{plan}"), "--budget", "10m", "--seed", "1"], more].concat().join(" "),
         took.as_secs_f64(),
         report["run"]["blocks"],
         recommended(&report),
@@ -237,11 +237,11 @@ fn check(plan: &str, more: &[&str]) {
         let agree = found.iter().collect::<BTreeSet<_>>().len() <= 1;
         let _ = writeln!(limits, "| {cell} | {} | {} |", found.join(" | "), if agree { "yes" } else { "**no**" });
     }
+    let asked = [&[plan], more].concat().join(" ");
     let page = format!(
-        "# Three runs of plans/{plan}\n\n`{}` to {RUNS}. Of {} questions {decided} were decided by one run or \
+        "# Three runs of plans/{asked}\n\n`webdyno run plans/{asked} --quick --seed 1` to {RUNS}. Of {} questions {decided} were decided by one run or \
          more; about {opposed} runs disagree.\n\nRecommended:\n\n{advice}\n| what | run 1 | run 2 | run 3 | agree |\n|---|---|---|---|---|\n{rows}\n\
          What limited each cell first:\n\n| cell | run 1 | run 2 | run 3 | agree |\n|---|---|---|---|---|\n{limits}",
-        [&["webdyno", "run", &format!("plans/{plan}")], more, &["--quick", "--seed", "1"]].concat().join(" "),
         answers.len(),
     );
     std::fs::write(results.join(format!("agreement-{}.md", file_name(plan, more))), page).expect("room for the result");

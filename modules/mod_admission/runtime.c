@@ -26,6 +26,7 @@ APLOG_USE_MODULE(admission);
 #define KEPT_EARLIER "mod_admission: earlier memory, 1"
 #define KEPT_HOLD "mod_admission: hold files, 1"
 #define CELLS_MIN 16
+#define CELLS_FOR_A_WORKER 4
 #define CELLS_MAX 4096
 #define WAITERS_MIN 1024 /* so that few reloads need a larger table: only what is used takes memory */
 #define WAITERS_MAX 4096
@@ -60,8 +61,7 @@ bool runtime_is_threaded(void) {
   return ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded) == APR_SUCCESS && threaded;
 }
 
-/* As many cells as requests can be in work, old generations included, so that a limit can be raised live to any number
- * that means something. HTTP/2 has workers of its own in each process, beside the MPM's: as many as it says, and never less than the
+/* How many requests can be in work, old generations included. HTTP/2 has workers of its own in each process, beside the MPM's: as many as it says, and never less than the
  * MPM's are counted, so that a change of H2MaxWorkers seldom needs a larger table. */
 static uint32_t workers_at_most(server_rec *main_server) {
   uint64_t threads = asked(AP_MPMQ_HARD_LIMIT_THREADS), streams = 0;
@@ -73,6 +73,14 @@ static uint32_t workers_at_most(server_rec *main_server) {
   return workers < UINT32_MAX ? (uint32_t)workers : UINT32_MAX;
 }
 
+/* More permits than workers can be held: with hold=response by connections that event only writes to (two for each free worker, as
+ * AsyncRequestWorkerFactor is) and by streams that nobody reads; by requests inside of others, for what they cost beyond them; by programs
+ * that were left behind. Who finds no cell is let in, so there are some for those, too. */
+static uint32_t cells_for(server_rec *main_server) {
+  uint32_t workers = workers_at_most(main_server);
+  return workers < CELLS_MAX ? workers * CELLS_FOR_A_WORKER : CELLS_MAX;
+}
+
 static adm_shape shape_for(const configuration *now, server_rec *main_server) {
   uint32_t queue = 0;
   for (int i = 0; i < now->groups->nelts; i++) {
@@ -80,7 +88,7 @@ static adm_shape shape_for(const configuration *now, server_rec *main_server) {
     if (settings->queue > queue) queue = settings->queue;
   }
   return (adm_shape){.entries = now->entries,
-                     .cells = between(workers_at_most(main_server), CELLS_MIN, CELLS_MAX),
+                     .cells = between(cells_for(main_server), CELLS_MIN, CELLS_MAX),
                      .waiters = between(queue, WAITERS_MIN, WAITERS_MAX)};
 }
 
@@ -94,8 +102,8 @@ static uint32_t queue_workers(const configuration *now) {
 bool runtime_check(apr_pool_t *pool, server_rec *main_server) {
   (void)pool;
   adm_shape room = shape_for(directives_now(), main_server);
-  /* A limit above what the server can have in work is harmless, and noted when it is put in force (find_group). Where it can have more
-   * in work than an entry has cells, those that find no cell are let through: no limit above the cells is kept. */
+  /* A limit above all that an entry can count is noted when it is put in force (find_group). Where the server can have more in work than
+   * that, those that find no cell are let through: no limit above the cells is kept. */
   if (workers_at_most(main_server) <= room.cells) room.cells = ADM_UNLIMITED;
   return directives_check(main_server, &room);
 }
@@ -226,7 +234,7 @@ static void find_group(server_rec *main_server, group_rule *rule) {
   uint32_t cells = adm_table_shape(running.table).cells;
   if (rule->settings.limit != ADM_UNLIMITED && rule->settings.limit > cells)
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server,
-                 "ADM0013: AdmissionGroup %s: limit=%u is above the %u requests that can be in work at once", rule->name,
+                 "ADM0013: AdmissionGroup %s: limit=%u is above the %u permits that an entry can count here", rule->name,
                  rule->settings.limit, cells);
   rule->group = adm_group_at(running.table, rule->index);
 }

@@ -101,6 +101,31 @@ fn what_can_be_is_taken() {
     assert!(said.starts_with("TAKEN"), "{said}");
 }
 
+/// What can be, and is hardly meant, is told of when the server starts.
+#[test]
+fn what_is_hardly_meant_is_noted() {
+    let one = "AdmissionGroup one limit=1 queue=4\nAdmissionUse one\n";
+    let hold = "LoadModule cgi_module /usr/lib/apache2/modules/mod_cgi.so\nAdmissionHoldFd on\n";
+    for (mpm, text, notes) in [
+        (Mpm::Prefork, "", &[][..]),
+        (Mpm::Event, "AdmissionEngine off\n", &["ADM0003: groups are in use, but nothing is limited"]),
+        (Mpm::Prefork, "AdmissionBudget memory 800M\n", &["ADM0006: AdmissionBudget has no effect"]),
+        (Mpm::Event, hold, &["ADM0007: AdmissionHoldFd: in a process with threads"]),
+        (Mpm::Prefork, "AdmissionQueueWorkers 12\n", &["ADM0008: AdmissionQueueWorkers 12: "]),
+        (
+            Mpm::Prefork,
+            "AdmissionGroup many limit=97\n",
+            &["ADM0013: AdmissionGroup many: limit=97 is above the 96 permits"],
+        ),
+    ] {
+        let Some(server) = Server::start(mpm, &format!("{one}{text}")) else { return };
+        let log = server.log();
+        let found: Vec<_> = log.lines().filter(|line| line.contains("ADM000") || line.contains("ADM0013")).collect();
+        let as_expected = found.iter().zip(notes).all(|(line, note)| line.contains(note));
+        assert!(found.len() == notes.len() && as_expected, "{text}: {found:#?}");
+    }
+}
+
 /// Who names a group twice, on one line, on two or in two files, means it once: a request takes one permit of it.
 #[test]
 fn a_group_that_is_named_twice_is_taken_once() {

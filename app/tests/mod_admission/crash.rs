@@ -53,6 +53,28 @@ fn a_crashed_child_gives_back() {
     beside_each_other(|mpm| check_back(mpm, |_| {}, "&crash"));
 }
 
+/// The parent gives back what its dead children held, too: here the controller, which would be first, is stopped.
+#[test]
+fn the_parent_gives_back_without_the_controller() {
+    beside_each_other(|mpm| {
+        let Some(server) = Server::start(mpm, ONE) else { return };
+        wait("there is a controller", || server.controller().is_some());
+        let controller = server.controller().expect("it was there");
+        kill(controller, Signal::STOP);
+        let gate = server.gate("g");
+        let held = server.send("/page.probe?gate=g");
+        server.wait_number("one", "/held", 1);
+        server.wait_started(1);
+        kill(server.events()[0].child, Signal::KILL);
+        assert!(held.try_answer().is_none());
+        server.wait_number("one", "/held", 0);
+        let told = server.log().lines().any(|line| line.contains("ADM0018: child") && line.contains("with 1 permits"));
+        assert!(told, "{mpm:?}: {}", server.log());
+        kill(controller, Signal::CONT);
+        gate.open();
+    });
+}
+
 /// Those who wait get what a dead process held.
 #[test]
 fn who_waits_gets_the_permit_of_the_dead() {

@@ -241,6 +241,34 @@ fn a_large_file_until_the_last_byte() {
     }
 }
 
+/// Connections to which event only writes have no worker, and hold a permit each: there are more of them than workers, and each counts.
+#[test]
+fn more_permits_than_workers_are_counted() {
+    const LIMIT: u64 = 70;
+    let large = "x".repeat(5_000_000);
+    let text = format!(
+        "StartServers 4\nMaxRequestWorkers 32\nMinSpareThreads 32\nMaxSpareThreads 32\nSendBufferSize 4096\nEnableSendfile on\nH2MaxWorkers 8\n\
+         AdmissionGroup files limit={LIMIT} key=server handler=static hold=response\nAdmissionUse files\n"
+    );
+    let files = [("www/large.txt", large.as_str())];
+    let Some(server) = Server::told(&Told { mpm: Mpm::Event, php: Php::None, text: &text, files: &files }) else {
+        return;
+    };
+    server.wait_idle();
+    let readers = (1..=LIMIT).map(|held| {
+        let mut reader = Client::narrow(server.port);
+        reader.begin("GET", "/large.txt", "127.0.0.1").expect("it is sent");
+        server.wait_number("files", "/held", held);
+        reader
+    });
+    let readers: Vec<_> = readers.collect();
+    assert_eq!(server.get("/large.txt").status, 503);
+    assert_eq!(server.status()["troubles"]["cells_full"], 0);
+    drop(readers);
+    server.wait_idle();
+    assert_eq!(server.get("/large.txt").status, 200);
+}
+
 /// A client that leaves ends nothing: the permit is held as long as the handler runs.
 #[test]
 fn who_leaves_while_the_handler_runs_frees_nothing() {

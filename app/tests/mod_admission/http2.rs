@@ -90,7 +90,9 @@ fn codes(said: &str, class: &str) -> u64 {
     part.and_then(|number| number.trim().parse().ok()).unwrap_or_default()
 }
 
-/// Streams of one connection that wait leave a place for a file on the same connection, which is served at once.
+/// Streams of one connection that wait leave a place for a file on the same connection, which is served at once. Six streams are what mod_http2
+/// works on at once on a new connection; a seventh it begins when one of them has ended, and once in a hundred times on a busy machine not
+/// until another has, which is not what is asked here.
 #[test]
 fn a_connection_whose_streams_wait_has_its_files() {
     let Some(server) = Server::start(Mpm::Event, &TWO.replace("limit=2", "limit=1")) else { return };
@@ -98,19 +100,19 @@ fn a_connection_whose_streams_wait_has_its_files() {
     let held = server.send("/page.probe?gate=g");
     server.wait_started(1);
     let url = |path: &str| format!("http://127.0.0.1:{}/{path}", server.port);
-    let urls = (0..6).map(|n| url(&format!("page.probe?id={n}"))).chain([url("index.html?beside")]);
+    let urls = (0..5).map(|n| url(&format!("page.probe?id={n}"))).chain([url("index.html?beside")]);
     let Ok(client) = Command::new("nghttp").arg("-ns").args(urls).stdout(Stdio::piped()).spawn() else {
         return skipped("there is no nghttp");
     };
     wait("the file is served", || server.access().iter().any(|line| line.starts_with("200 /index.html?beside")));
-    wait("three wait, three were turned away", || {
-        (server.number("two", "/waiting"), server.number("two", "/counts/rejected")) == (3, 3)
+    wait("three wait, two were turned away", || {
+        (server.number("two", "/waiting"), server.number("two", "/counts/rejected")) == (3, 2)
     });
     gate.open();
     assert_eq!(held.answer().status, 200);
     let said = client.wait_with_output().expect("our own child");
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
-    assert_eq!((said.matches(" 200 ").count(), said.matches(" 503 ").count()), (4, 3), "{said}");
+    assert_eq!((said.matches(" 200 ").count(), said.matches(" 503 ").count()), (4, 2), "{said}");
     server.wait_idle();
     assert_eq!(server.number("two", "/counts/queued"), 3);
 }

@@ -111,6 +111,46 @@ fn clients_by_their_address() {
     server.wait_idle();
 }
 
+/// A handler's name stands for what follows a colon, too: `proxy` for `proxy:fcgi://...`, by which PHP-FPM is asked.
+#[test]
+fn handlers_by_their_names() {
+    let text = "AdmissionGroup one limit=1 key=server handler=cgi-script,proxy\nAdmissionUse one\n";
+    let Some(server) = Server::told(&Told { mpm: Mpm::Event, php: Php::Fpm, text, files: &[] }) else { return };
+    for (page, other) in [("/page.php", "/page.cgi"), ("/page.cgi", "/page.php")] {
+        let gate = server.gate("g");
+        let begun = server.started();
+        let held = server.send(&format!("{page}?gate=g"));
+        server.wait_started(begun + 1);
+        assert_eq!([server.get(other).status, server.get("/page.probe").status], [503, 200], "{page}");
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+        server.wait_idle();
+    }
+}
+
+/// Behind a proxy a client is who mod_remoteip says.
+#[test]
+fn clients_behind_a_proxy() {
+    let text = "LoadModule remoteip_module /usr/lib/apache2/modules/mod_remoteip.so\nRemoteIPHeader X-Forwarded-For\n\
+                RemoteIPInternalProxy 127.0.0.1\nAdmissionGroup one limit=1 key=client\nAdmissionUse one\n";
+    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let ask = |query: &str, client: &str| {
+        let mut asks = server.client();
+        let head = format!("GET /page.probe{query} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: {client}\r\n\r\n");
+        asks.write(head.as_bytes());
+        asks
+    };
+    let gate = server.gate("g");
+    let mut held = ask("?gate=g", "203.0.113.7");
+    server.wait_number("one", "/held", 1);
+    for (client, status) in [("203.0.113.7", 503), ("203.0.113.8", 200)] {
+        assert_eq!(ask("", client).answer(false).expect("an answer").status, status, "{client}");
+    }
+    gate.open();
+    assert_eq!(held.answer(false).expect("an answer").status, 200);
+    server.wait_idle();
+}
+
 /// All of them come from here, so a client is as much as the whole server; pages that nobody counts are free.
 #[test]
 fn clients_and_the_whole_server() {

@@ -18,6 +18,30 @@ fn busy(server: &Server) -> (Gate, Vec<Pending>) {
     (gate, vec![held, waits])
 }
 
+/// A page that had to wait can say so: it has the variables before it runs. One that had not has none.
+#[test]
+fn a_page_knows_that_it_waited() {
+    let told = "<!--#echo var=\"ADMISSION_GROUP\" --> <!--#echo var=\"ADMISSION_RESULT\" -->";
+    let text = "AdmissionGroup one limit=1 queue=2 timeout=60s key=server handler=any\nAdmissionUse one\n\
+                Header set X-Admission \"%{ADMISSION_RESULT}e\" env=ADMISSION_RESULT\n";
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let files = [("www/told.shtml", told)];
+        let Some(server) = Server::told(&Told { mpm, php: Php::None, text, files: &files }) else { return };
+        let gate = server.gate("g");
+        let held = server.send("/page.probe?gate=g");
+        server.wait_started(1);
+        let waits = server.send("/told.shtml");
+        server.wait_number("one", "/waiting", 1);
+        gate.open();
+        let waited = waits.answer();
+        assert_eq!((waited.body.trim(), waited.header("X-Admission")), ("one queued", Some("queued")), "{mpm:?}");
+        assert_eq!(held.answer().status, 200);
+        server.wait_idle();
+        let at_once = server.get("/told.shtml");
+        assert_eq!((at_once.body.trim(), at_once.header("X-Admission")), ("(none) (none)", None), "{mpm:?}");
+    }
+}
+
 #[test]
 fn pages_show_who_holds_and_who_waits() {
     for mpm in [Mpm::Prefork, Mpm::Event] {

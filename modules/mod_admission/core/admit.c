@@ -191,6 +191,14 @@ static bool in_vain(attempt *a, unsigned k) {
   return a->request->layer[k].cost > limit_of(a, k) || a->answer->predicted_ns > rest(a, k);
 }
 
+/* Whether a waiter that looks round, and was not woken, goes in: when it is the next, and takes no turn of one who was. That who made room
+ * was killed before he woke anybody, or that the one who was woken is stopped, is what it looks round for. */
+static bool goes_unwoken(const attempt *a, unsigned k, uint32_t place, uint64_t token, uint64_t slice) {
+  adm_entry *entry = a->place[k].entry;
+  if (a->place[k].group->mode != ADM_ENFORCE) return true;
+  return queue_next_is(a->table, entry, place, a->now_ns) && queue_leaves_room(a->table, entry, token_cost(token), a->now_ns, slice);
+}
+
 /* Waits in the queue of layer k, whose place it has. Returns how it ended, or ADM_REJECTED with `*full` at another layer
  * in whose queue it has to wait next. */
 static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, int *full) {
@@ -201,8 +209,7 @@ static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, 
     bool woken = queue_sleep(a->table, entry, place, token, left < slice ? left : slice);
     a->now_ns = adm_now_ns();
     if (!wanted(a)) return ADM_GONE;
-    bool in_turn = woken || a->place[k].group->mode != ADM_ENFORCE || queue_next_is(a->table, entry, place, a->now_ns);
-    *full = in_turn ? take_all(a, k) : k;
+    *full = woken || goes_unwoken(a, (unsigned)k, place, token, slice) ? take_all(a, k) : k;
     if (*full < 0) {
       /* Found its permit by looking round; not at its last look before the end, which comes at any moment. */
       if (!woken && left >= slice && a->place[k].group->mode == ADM_ENFORCE) a->table->shared->late_wakes++;

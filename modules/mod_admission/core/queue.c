@@ -54,17 +54,20 @@ typedef struct queue_seen {
   bool any;        /* a waiter in any state */
 } queue_seen;
 
-/* The waiters first: who takes his permit and leaves the queue meanwhile is then seen twice, and not never. */
-static queue_seen see(const adm_table *table, adm_entry *entry) {
+/* The waiters first: who takes his permit and leaves the queue meanwhile is then seen twice, and not never. Whose turn it is since before
+ * `since_ns` does not count. */
+static queue_seen see_since(const adm_table *table, adm_entry *entry, uint64_t since_ns) {
   queue_seen seen = {0};
   for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
     uint64_t token = waiting_of(table, entry)[i];
     seen.any |= token_state(token) != WAITER_FREE;
-    if (token_state(token) == WAITER_WOKEN) seen.weight += token_cost(token);
+    if (token_state(token) == WAITER_WOKEN && waiters_of(table, entry)[i].woken_ns >= since_ns) seen.weight += token_cost(token);
   }
   seen.weight += permits_weight(table, entry);
   return seen;
 }
+
+static queue_seen see(const adm_table *table, adm_entry *entry) { return see_since(table, entry, 0); }
 
 /* Whether a waiter, who is still to be woken, lets those go first who are let in up to `at_most`: a lower limit of its own is in
  * its way, or the group's has become less than it costs. One with the same limit does not, since there is room for both or for
@@ -118,6 +121,11 @@ static uint32_t next_in_order(const adm_table *table, adm_entry *entry, const qu
 bool queue_next_is(adm_table *table, adm_entry *entry, uint32_t place, uint64_t now_ns) {
   queue_seen seen = see(table, entry);
   return next_in_order(table, entry, &seen, now_ns) == place;
+}
+
+bool queue_leaves_room(const adm_table *table, adm_entry *entry, uint32_t cost, uint64_t now_ns, uint64_t late_ns) {
+  uint32_t limit = group_of(table, entry)->limit;
+  return limit == ADM_UNLIMITED || see_since(table, entry, now_ns > late_ns ? now_ns - late_ns : 0).weight + cost <= limit;
 }
 
 /* How far the row of places reaches for one whose group has `length` of them: past those that do not count for it. 0: all are taken. */
@@ -209,6 +217,7 @@ void queue_wake_waiting(adm_table *table, adm_entry *entry, uint64_t now_ns) {
     /* Again, now that it is chosen: another may have given the turn to the one before it meanwhile, who goes on from here. */
     if (enforced && see(table, entry).weight + token_cost(token) > group->limit) return;
     if (token_state(token) != WAITER_WAITING) continue; /* woken or gone since */
+    waiters_of(table, entry)[next].woken_ns = adm_now_ns();
     if (!atomic_compare_exchange_strong(&waiting_of(table, entry)[next], &token, token_in_state(token, WAITER_WOKEN))) continue;
     STEP("wake: woken");
     waiters_of(table, entry)[next].bell++;

@@ -14,7 +14,7 @@
 
 #define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
 #ifndef ADM_VERSION
-#define ADM_VERSION 9u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
+#define ADM_VERSION 10u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
 #endif
 
 /* A token: who holds or claims a cell or a place in a queue, in one word.
@@ -58,6 +58,7 @@ typedef struct adm_waiter {
   _Atomic uint32_t bell; /* the futex: moves on when the waiter is woken */
   _Atomic int32_t priority;
   _Atomic uint64_t since_ns;
+  _Atomic uint64_t woken_ns; /* when it was woken, of one that was */
   _Atomic uint32_t at_most; /* its own limit, if that is below its group's */
   _Atomic uint32_t group;   /* whose places in the queue it is one of: in that of the memory budget those of many groups wait */
 } adm_waiter;
@@ -231,6 +232,9 @@ bool queue_sleep(adm_table *table, adm_entry *entry, uint32_t place, uint64_t to
 void queue_again(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token);
 /* Whether this waiter is the next by the order of its group, the woken not counted. */
 bool queue_next_is(adm_table *table, adm_entry *entry, uint32_t place, uint64_t now_ns);
+/* Whether there is room for `cost` beside the permits and those whose turn it is, but for those that were woken `late_ns` ago or longer and
+ * have not come: their processes are stopped. */
+bool queue_leaves_room(const adm_table *table, adm_entry *entry, uint32_t cost, uint64_t now_ns, uint64_t late_ns);
 /* Wakes as many waiters as there is room for. Called after everything that makes room. */
 void queue_wake_waiting(adm_table *table, adm_entry *entry, uint64_t now_ns);
 static inline void queue_wake(adm_table *table, adm_entry *entry, uint64_t now_ns) {

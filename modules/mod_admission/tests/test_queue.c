@@ -396,6 +396,10 @@ static void an_adaptive_queue_turns_round_and_back(void) {
   CHECK(queue_next_is(table, entry, place[2], now));
   adm_release(table, &mine, NULL, NULL);
   CHECK_EQUAL(token_state(waiting_of(table, entry)[place[2]]), WAITER_WOKEN);
+  /* Whoever is the next now leaves the turn to the one who was woken; not for ever, as that one may be stopped. */
+  uint64_t woken = waiters_of(table, entry)[place[2]].woken_ns;
+  CHECK(!queue_leaves_room(table, entry, 1, woken + 9, 10));
+  CHECK(queue_leaves_room(table, entry, 1, woken + 11, 10));
   CHECK_EQUAL(token_state(waiting_of(table, entry)[place[0]]), WAITER_WAITING);
 
   /* All leave, and the next three come to an empty queue. */
