@@ -1,7 +1,7 @@
 //! Streams of HTTP/2: each is a request with a permit of its own, in threads of its own.
 
 use crate::oracle::{Killed, most_at_once};
-use crate::server::{Mpm, PATIENCE, Server, wait};
+use crate::server::{Mpm, PATIENCE, Server, wait, within};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
@@ -90,31 +90,39 @@ fn codes(said: &str, class: &str) -> u64 {
     part.and_then(|number| number.trim().parse().ok()).unwrap_or_default()
 }
 
-/// Streams of one connection that wait leave a place for a file on the same connection, which is served at once. Six streams are what mod_http2
-/// works on at once on a new connection; a seventh it begins when one of them has ended, and once in a hundred times on a busy machine not
-/// until another has, which is not what is asked here.
+/// Streams of one connection that wait leave a place for a file on the same connection, which is served at once.
+///
+/// On a busy machine mod_http2 2.0 now and then (1 of 80) does not begin a stream that it has read, with workers idle and places free, until
+/// the connection has something to do again. What the module did is asked each time, and only the file once more.
 #[test]
 fn a_connection_whose_streams_wait_has_its_files() {
-    let Some(server) = Server::start(Mpm::Event, &TWO.replace("limit=2", "limit=1")) else { return };
-    let gate = server.gate("g");
-    let held = server.send("/page.probe?gate=g");
-    server.wait_started(1);
-    let url = |path: &str| format!("http://127.0.0.1:{}/{path}", server.port);
-    let urls = (0..5).map(|n| url(&format!("page.probe?id={n}"))).chain([url("index.html?beside")]);
-    let Ok(client) = Command::new("nghttp").arg("-ns").args(urls).stdout(Stdio::piped()).spawn() else {
-        return skipped("there is no nghttp");
-    };
-    wait("the file is served", || server.access().iter().any(|line| line.starts_with("200 /index.html?beside")));
-    wait("three wait, two were turned away", || {
-        (server.number("two", "/waiting"), server.number("two", "/counts/rejected")) == (3, 2)
-    });
-    gate.open();
-    assert_eq!(held.answer().status, 200);
-    let said = client.wait_with_output().expect("our own child");
-    let said = String::from_utf8_lossy(&said.stdout).into_owned();
-    assert_eq!((said.matches(" 200 ").count(), said.matches(" 503 ").count()), (4, 2), "{said}");
-    server.wait_idle();
-    assert_eq!(server.number("two", "/counts/queued"), 3);
+    for attempt in 1.. {
+        let Some(server) = Server::start(Mpm::Event, &TWO.replace("limit=2", "limit=1")) else { return };
+        let gate = server.gate("g");
+        let held = server.send("/page.probe?gate=g");
+        server.wait_started(1);
+        let url = |path: &str| format!("http://127.0.0.1:{}/{path}", server.port);
+        let urls = (0..5).map(|n| url(&format!("page.probe?id={n}"))).chain([url("index.html?beside")]);
+        let Ok(client) = Command::new("nghttp").arg("-ns").args(urls).stdout(Stdio::piped()).spawn() else {
+            return skipped("there is no nghttp");
+        };
+        wait("three wait, two were turned away", || {
+            (server.number("two", "/waiting"), server.number("two", "/counts/rejected")) == (3, 2)
+        });
+        let served =
+            within(PATIENCE / 4, || server.access().iter().any(|line| line.starts_with("200 /index.html?beside")));
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+        let said = client.wait_with_output().expect("our own child");
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        assert_eq!((said.matches(" 200 ").count(), said.matches(" 503 ").count()), (4, 2), "{said}");
+        server.wait_idle();
+        assert_eq!(server.number("two", "/counts/queued"), 3);
+        if served {
+            return;
+        }
+        assert!(attempt < 4, "the file came with the pages only, {attempt} times");
+    }
 }
 
 /// Of the workers that a process has for streams only a share waits, whatever the connections.

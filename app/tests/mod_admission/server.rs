@@ -414,12 +414,20 @@ pub(crate) fn kill(pid: i32, signal: Signal) {
 }
 
 #[track_caller]
-pub(crate) fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
+pub(crate) fn wait(what: &str, is_so: impl FnMut() -> bool) {
+    assert!(within(PATIENCE, is_so), "not within {PATIENCE:?}: {what}");
+}
+
+/// Whether something comes to be so within a time.
+pub(crate) fn within(time: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + time;
     while !is_so() {
-        assert!(Instant::now() < end, "not within {PATIENCE:?}: {what}");
+        if Instant::now() >= end {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(2));
     }
+    true
 }
 
 fn put(folder: &Path, name: &str, text: &str) {
