@@ -74,7 +74,7 @@ static uint32_t workers_at_most(server_rec *main_server) {
 }
 
 /* More permits than workers can be held: with hold=response by connections that event only writes to (two for each free worker, as
- * AsyncRequestWorkerFactor is) and by streams that nobody reads; by requests inside of others, for what they cost beyond them; by programs
+ * AsyncRequestWorkerFactor is by default) and by streams that nobody reads; by requests inside of others, for what they cost beyond them; by programs
  * that were left behind. Who finds no cell is let in, so there are some for those, too. */
 static uint32_t cells_for(server_rec *main_server) {
   uint32_t workers = workers_at_most(main_server);

@@ -68,8 +68,9 @@ fn the_parent_gives_back_without_the_controller() {
         kill(server.events()[0].child, Signal::KILL);
         assert!(held.try_answer().is_none());
         server.wait_number("one", "/held", 0);
-        let told = server.log().lines().any(|line| line.contains("ADM0018: child") && line.contains("with 1 permits"));
-        assert!(told, "{mpm:?}: {}", server.log());
+        wait("the parent says so", || {
+            server.log().lines().any(|line| line.contains("ADM0018: child") && line.contains("with 1 permits"))
+        });
         kill(controller, Signal::CONT);
         gate.open();
     });

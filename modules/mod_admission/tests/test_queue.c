@@ -374,6 +374,32 @@ static void an_adaptive_queue_under_overload(void) {
   table_end(table);
 }
 
+/* Who looks round, as his time is over, leaves the turn to one who was woken and has not come yet; not to one who was long ago. */
+static void who_looks_round_takes_nobodys_turn(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 8, ADM_FIFO);
+  adm_group_at(table, group)->timeout_ms = 20;
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_answer mine;
+  adm_admit(table, me, &(adm_request){.layer = &layer, .layers = 1}, &mine);
+  adm_entry *entry = mine.permit[0].entry;
+  uint64_t token = token_make(table, me) | 1;
+  standing first = {.since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)group};
+  uint32_t place;
+  CHECK(queue_join(table, entry, token, 8, &first, &place));
+  adm_release(table, &mine, NULL, NULL);
+  entry->service_ns = 0; /* nothing is known of how long it takes: a wait is begun */
+  adm_request request = {.layer = &layer, .layers = 1, .may_wait = true, .slice_ms = 30000};
+  CHECK_EQUAL(adm_admit(table, me, &request, &mine), ADM_TIMEOUT);
+  CHECK_EQUAL(token_state(waiting_of(table, entry)[place]), WAITER_WOKEN);
+  waiters_of(table, entry)[place].woken_ns = 0;
+  CHECK_EQUAL(adm_admit(table, me, &request, &mine), ADM_QUEUED);
+  adm_release(table, &mine, NULL, NULL);
+  queue_leave(table, entry, place, token);
+  table_end(table);
+}
+
 /* First come first served while the queue is empty now and then; the newest first when it has not been for as long as its patience,
  * and back when it has. */
 static void an_adaptive_queue_turns_round_and_back(void) {
@@ -732,6 +758,7 @@ int main(int argc, char **argv) {
   a_wait_is_predicted_by_the_order(ADM_LIFO, 1);
   for (int order = ADM_FIFO; order <= ADM_ADAPTIVE; order++) a_wait_for_memory_is_predicted_by_its_holders((adm_order)order);
   an_adaptive_queue_under_overload();
+  who_looks_round_takes_nobodys_turn();
   an_adaptive_queue_turns_round_and_back();
   changes_reach_the_waiting();
   an_empty_queue_is_calm();
