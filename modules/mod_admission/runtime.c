@@ -61,8 +61,8 @@ bool runtime_is_threaded(void) {
   return ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded) == APR_SUCCESS && threaded;
 }
 
-/* How many requests can be in work, old generations included. HTTP/2 has workers of its own in each process, beside the MPM's: as many as it says, and never less than the
- * MPM's are counted, so that a change of H2MaxWorkers seldom needs a larger table. */
+/* How many requests can be in work, old generations included. HTTP/2 has workers of its own in each process, beside the MPM's: as many as
+ * it says, and never less than the MPM's are counted, so that a change of H2MaxWorkers seldom needs a larger table. */
 static uint32_t workers_at_most(server_rec *main_server) {
   uint64_t threads = asked(AP_MPMQ_HARD_LIMIT_THREADS), streams = 0;
   if (ap_find_linked_module("mod_http2.c")) {
@@ -74,8 +74,8 @@ static uint32_t workers_at_most(server_rec *main_server) {
 }
 
 /* More permits than workers can be held: with hold=response by connections that event only writes to (two for each free worker, as
- * AsyncRequestWorkerFactor is by default) and by streams that nobody reads; by requests inside of others, for what they cost beyond them; by programs
- * that were left behind. Who finds no cell is let in, so there are some for those, too. */
+ * AsyncRequestWorkerFactor is by default) and by streams that nobody reads; by requests inside of others, for what they cost beyond them;
+ * by programs that were left behind. Who finds no cell is let in, so there are some for those, too. */
 static uint32_t cells_for(server_rec *main_server) {
   uint32_t workers = workers_at_most(main_server);
   return workers < CELLS_MAX ? workers * CELLS_FOR_A_WORKER : CELLS_MAX;

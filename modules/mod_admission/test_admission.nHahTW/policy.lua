@@ -1,1 +1,0 @@
-kept = {} function admission(r) kept[#kept + 1] = string.rep('x', 1 << 20) .. #kept return {limit = #kept} end
