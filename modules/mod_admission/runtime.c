@@ -234,7 +234,8 @@ static void find_group(server_rec *main_server, group_rule *rule) {
   uint32_t cells = adm_table_shape(running.table).cells;
   if (rule->settings.limit != ADM_UNLIMITED && rule->settings.limit > cells)
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server,
-                 "ADM0013: AdmissionGroup %s: limit=%u is above the %u permits that an entry can count here", rule->name,
+                 "ADM0013: AdmissionGroup %s: limit=%u is above the %u permits that an entry can count here: who comes when these "
+                 "are held is let in", rule->name,
                  rule->settings.limit, cells);
   rule->group = adm_group_at(running.table, rule->index);
 }
