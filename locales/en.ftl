@@ -164,7 +164,8 @@ recommend-goodput = good answers per second
 recommend-beside = { $metric } of { $load }
 recommend-failed = failed requests ({ $failed } of { $all })
 recommend-loses = Lines of the access log are lost with: { $list }.
-recommend-loses-of = { $setting } ({ $lost } of { $answers })
+recommend-part-of = { $setting } ({ $part } of { $all })
+recommend-fails = Most requests fail with: { $list }.
 recommend-no-log = the access log
 recommend-alike = Their intervals overlap with its own: { $list }.
 recommend-depends = How much it does depends on other factors: { $list }.
@@ -697,6 +698,7 @@ workers-held = Memory of { $name }'s worker processes ({ $n } of them, median an
         [0] )
        *[other] ; { $after } of them after the load)
     }
+workers-most-in = Most memory of one worker in { $cell }:
 workers-fit-planned = { $fit } { $fit ->
         [one] worker like the largest fits
        *[other] workers like the largest fit
@@ -1205,6 +1207,8 @@ unsure-fewer = memory holds fewer workers like the largest: a lower limit may do
 unsure-longer = most answers take much longer than the fastest: they may wait inside the server, for a thread or a lock
 unsure-trials-disagree = other trials came to something else
 to-confirm = To confirm: { $what }
+all-cells = all { $n } cells
+number-range = { $from } to { $to }
 limit-at-least = { $value } (limit: { $limit } or more)
 limit-above = { $value } (limit: above { $limit })
 limit-below = { $value } (limit: below { $limit })

@@ -139,7 +139,8 @@ recommend-goodput = 1 秒あたりの正常な応答
 recommend-beside = { $load }の{ $metric }
 recommend-failed = 失敗したリクエスト（{ $all } 件中 { $failed } 件）
 recommend-loses = アクセスログの行が失われる設定: { $list }。
-recommend-loses-of = { $setting }（{ $answers } 行中 { $lost } 行）
+recommend-part-of = { $setting }（{ $all } 件中 { $part } 件）
+recommend-fails = ほとんどのリクエストが失敗する設定: { $list }。
 recommend-no-log = アクセスログ
 recommend-alike = 信頼区間が重なるもの: { $list }。
 recommend-depends = 効果の大きさは、ほかの因子によって変わります: { $list }。
@@ -553,6 +554,7 @@ workers-held = { $name } のワーカープロセス { $n } 個のメモリー�
         [0] ）
        *[other] 、うち { $after } 回は負荷の後）
     }
+workers-most-in = 1 個のワーカーのメモリーが最大だったのは{ $cell }:
 workers-fit-planned = 計画のメモリー { $memory } には最大のワーカーと同じものが { $fit } 個収まる: ({ $memory } - { $shared }) / { $own }。常駐メモリー { $resident } で割ると { $naive } 個になる
 workers-fit-available = サーバーが使えたメモリー { $memory } には最大のワーカーと同じものが { $fit } 個収まる: ({ $memory } - { $shared }) / { $own }。常駐メモリー { $resident } で割ると { $naive } 個になる
 workers-fit-limit = どのページも memory_limit ({ $limit }) まで使う場合は { $fit } 個
@@ -1049,6 +1051,8 @@ unsure-fewer = 最大のワーカーの大きさでは、上限ほどの数は�
 unsure-longer = 多くの応答が最速の応答よりずっと遅い: サーバーの中でスレッドやロックを待っているかもしれない
 unsure-trials-disagree = 別の結果になった試行がある
 to-confirm = 確かめるには: { $what }
+all-cells = { $n } 条件すべて
+number-range = { $from }～{ $to }
 limit-at-least = { $value }（しきい値 { $limit } 以上）
 limit-above = { $value }（しきい値 { $limit } 超）
 limit-below = { $value }（しきい値 { $limit } 未満）

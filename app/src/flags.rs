@@ -71,7 +71,8 @@ pub(crate) struct RunFlags {
     /// plan works, not to decide by it
     #[arg(long, help_heading = WHAT)]
     pub(crate) quick: bool,
-    /// Run until everything is decided, or until this much time is spent: up to 24 blocks, however many the plan has
+    /// Run until everything is decided, or until this much time is spent: up to 24 blocks, however many the plan has. The first block is
+    /// made whole, however long it takes
     #[arg(long, value_name = "TIME", value_parser = load::time, help_heading = WHAT)]
     pub(crate) budget: Option<Nanos>,
     /// Seed of the order of trials; printed with every run

@@ -64,6 +64,9 @@ fn beside(missing: &Path) -> String {
     meant.map_or_else(|| instead(folder), |meant| format!("did you mean {meant}?"))
 }
 
+/// Plans that are named on one line, at most, beside the first.
+const MOST_NAMED: usize = 8;
+
 /// From how much on a plan's name is another one mistyped: of many names one is always somewhat like any word.
 const ALIKE: f64 = 0.8;
 
@@ -93,6 +96,14 @@ fn instead(folder: &Path) -> String {
     match names.as_slice() {
         [] => "give the path of a plan, which is a TOML file".to_owned(),
         [one] => format!("{one} is one"),
+        [first, rest @ ..] if rest.len() > MOST_NAMED => {
+            let others = format!("{} others in {}", rest.len(), folder.display());
+            if begins {
+                format!("{first} is one to begin with, and there are {others}")
+            } else {
+                format!("there are {first} and {others}")
+            }
+        }
         _ if !begins => format!("there is {}", names.join(", ")),
         [first, rest @ ..] => format!("{first} is one to begin with, and there is {}", rest.join(", ")),
     }

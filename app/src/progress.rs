@@ -48,8 +48,15 @@ impl Progress {
             Event::Looked { blocks, decided, settled, next } => {
                 self.line(&looked_text(*blocks, *decided, *settled, *next));
             }
-            Event::BudgetSpent { blocks } => {
-                self.line(&format!("the time is spent: blocks made: {blocks} (another would probably end too late)"));
+            Event::BudgetSpent { blocks, longer } => {
+                let why = match longer {
+                    Some(one) => {
+                        let one = units::short_duration(one.as_nanos() as f64);
+                        format!("one takes {one}, longer than the budget, and is made whole")
+                    }
+                    None => "another would probably end too late".to_owned(),
+                };
+                self.line(&format!("the time is spent: blocks made: {blocks} ({why})"));
             }
             Event::Step(step) => self.line(&search::step(step)),
             Event::Trial { slot, phase } => self.status(&format!("{}: {}", slot.cell, phase_name(*phase))),

@@ -11,15 +11,16 @@
 
 typedef struct costs costs;
 
-/* `root` is world.h's; `alone`: a process works on one page at a time, with what that includes. NULL without memory. */
-costs *costs_new(const adm_table *table, const char *root, bool alone);
+/* `root` is world.h's, `parent` the process that starts all of the table; `alone`: a process works on one page at a time, with what that
+ * includes. NULL without memory. */
+costs *costs_new(const adm_table *table, const char *root, uint32_t parent, bool alone);
 void costs_free(costs *costs);
 
 /* Where learning begins for a group of the table: its configured cost, or what a controller before this one learned. */
 void costs_start(costs *costs, int group, uint32_t cost);
 
 /* Tells of a living process of the table, before costs_round; all of them, each round. How large it is when it is told of
- * first is what its growth is measured from. */
+ * first, or, where it is in a page then, how large its parent is, is what its growth is measured from. */
 void costs_living(costs *costs, adm_process process);
 
 /* Looks at some processes that hold permits of groups for which `learns` is true. */

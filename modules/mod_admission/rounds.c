@@ -366,7 +366,7 @@ rounds *rounds_new(const controller_plan *plan, uid_t owner, uint32_t server_pid
   r->carries = plan->earlier != NULL;
   r->settings = calloc(plan->rule_count + 1, sizeof *r->settings);
   r->adapt = calloc(plan->rule_count + 1, sizeof *r->adapt);
-  r->costs = costs_new(plan->table, plan->root, plan->alone);
+  r->costs = costs_new(plan->table, plan->root, server_pid, plan->alone);
   if (plan->board) adm_news_read(plan->board, &r->news); /* the count goes on where the controller before left it */
   r->news = (adm_news){.pid = (uint32_t)getpid(), .generation = r->news.generation};
   if (!r->settings || !r->adapt || !r->costs) {

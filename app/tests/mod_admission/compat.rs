@@ -32,6 +32,29 @@ fn the_third_request_is_refused() {
     server.wait_idle();
 }
 
+/// A virtual host may say otherwise than the server what is logged of it, or that nothing is.
+#[test]
+fn hosts_differ_in_what_is_logged() {
+    let host = |name: &str, log: &str| format!("<VirtualHost *:PORT>\nServerName {name}\n{log}</VirtualHost>\n");
+    let text = format!(
+        "AdmissionGroup one limit=1\nAdmissionUse one\n{}{}{}",
+        host("default", ""),
+        host("compat", "AdmissionLog compat\n"),
+        host("quiet", "AdmissionLog off\n")
+    );
+    let Some(server) = Server::start(Mpm::Event, &text) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_number("one", "/held", 1);
+    for (host, full, compat) in [("quiet", 0, 0), ("compat", 0, 2), ("default", 1, 2)] {
+        assert_eq!(server.client().request("GET", "/page.probe", host).expect("an answer").status, 503, "{host}");
+        let count = |what: &str| server.log().lines().filter(|line| line.contains(what)).count();
+        assert_eq!((count("group one is full"), count("access_limiter: ")), (full, compat), "{host}");
+    }
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+}
+
 /// Where it is the budget that is full the lines speak of bytes, of the file, and of the answer that was given.
 #[test]
 fn a_full_budget_is_told_in_bytes() {

@@ -30,6 +30,62 @@ fn a_program_that_outlives_its_server_keeps_the_permit() {
     assert_eq!(most_at_once(&server.events(), &Killed::new()), 1, "programs");
 }
 
+/// So does a program that PHP started in a process of the server.
+#[test]
+fn a_program_of_php_keeps_the_permit() {
+    let page = "<?php putenv('PROBE_HOME=' . $_SERVER['PROBE_HOME']); putenv('QUERY_STRING=id=program&gate=g');\n\
+                exec(__DIR__ . '/page.cgi');\n";
+    let told = Told { mpm: Mpm::Prefork, php: Php::Module, text: HOLD, files: &[("www/starts.php", page)] };
+    let Some(server) = Server::told(&told) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/starts.php");
+    server.wait_started(1);
+    let program = server.events()[0].pid;
+    assert_eq!(holds_open(program), 1);
+    let serving =
+        server.workers().into_iter().find(|worker| is_above(*worker, program)).expect("it was started by one");
+    kill(serving, Signal::KILL);
+    assert!(held.try_answer().is_none());
+    wait("the permit lingers", || server.group("one")["lingering"] == 1);
+    assert_eq!(server.get("/starts.php").status, 503);
+    gate.open();
+    server.wait_idle();
+    assert_eq!(server.get("/starts.php").status, 200);
+}
+
+/// Whether a process was started by another, or by one that it started.
+fn is_above(ancestor: i32, pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let parent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
+    parent.is_some_and(|parent: i32| parent == ancestor || parent > 1 && is_above(ancestor, parent))
+}
+
+/// A directory that is another user's is not written to, and is told of; so is a file of the locks that cannot be made. Limits hold.
+#[test]
+fn without_its_directory_or_its_file_it_goes_on() {
+    let limits = |server: &Server| {
+        let gate = server.gate("g");
+        let held = server.send("/page.cgi?gate=g");
+        server.wait_number("one", "/held", 1);
+        assert_eq!(server.get("/page.cgi").status, 503);
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+        server.wait_idle();
+    };
+    let text = format!("{HOLD}AdmissionRuntimeDir FOLDER/of-root\n");
+    let told = Told { mpm: Mpm::Prefork, php: Php::None, text: &text, files: &[("of-root/file", "")] };
+    let Some(server) = Server::told(&told) else { return };
+    assert!(server.log().contains("ADM0015: AdmissionRuntimeDir "), "{}", server.log());
+    limits(&server);
+    assert_eq!(std::fs::read_dir(server.path("of-root")).expect("a folder").count(), 1, "nothing was added to it");
+    let Some(server) = Server::start(Mpm::Prefork, HOLD) else { return };
+    std::fs::remove_file(server.path("run/admission/hold")).expect("the server's file");
+    std::fs::create_dir(server.path("run/admission/hold")).expect("a folder in its place");
+    server.restart(Signal::HUP);
+    wait("it is told", || server.log().contains("ADM0016: AdmissionHoldFd: "));
+    limits(&server);
+}
+
 /// A program has answered and left another behind, which has its permit until the gate opens.
 fn left_behind(server: &Server) -> Gate {
     let gate = server.gate("behind");

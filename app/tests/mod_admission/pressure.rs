@@ -195,6 +195,27 @@ fn a_cost_is_learned_beside_others_that_wait() {
     server.wait_idle();
 }
 
+/// What PHP takes in a process of the server is learned as that of a program is.
+#[test]
+fn a_cost_is_learned_from_php() {
+    let page = "<?php $held = str_repeat('x', 60 << 20); flock(fopen($_SERVER['PROBE_HOME'] . '/gates/g', 'r'), LOCK_SH); echo strlen($held);\n";
+    let told = Told {
+        mpm: Mpm::Prefork,
+        php: Php::Module,
+        text: "AdmissionGroup one limit=none cost=learn\nAdmissionUse one\nphp_admin_value memory_limit 128M\n",
+        files: &[("www/memory.php", page)],
+    };
+    let Some(server) = Server::told(&told) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/memory.php");
+    wait("it is learned", || server.number("one", "/cost") >= 60 << 20);
+    let learned = server.number("one", "/cost");
+    assert!(learned < 90 << 20, "{learned}");
+    gate.open();
+    assert_eq!(held.answer().body, (60 << 20).to_string());
+    server.wait_idle();
+}
+
 /// What a program really takes is what its group's requests are counted as from then on, of the budget, too.
 #[test]
 fn a_cost_is_learned_from_a_program() {

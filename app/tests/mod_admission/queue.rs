@@ -56,6 +56,45 @@ fn by_priority() {
     check_order(Mpm::Prefork, &text, ["first", "vip", "b", "c", "a"]);
 }
 
+/// Retry-After is the time after which there may be room: what the page took the last time, and up to half of that more.
+#[test]
+fn when_to_come_again_is_told_by_what_pages_took() {
+    let Some(server) = Server::start(
+        Mpm::Event,
+        "AdmissionGroup one limit=1
+AdmissionUse one
+",
+    ) else {
+        return;
+    };
+    let asked = Instant::now();
+    let gate = server.gate("g");
+    let first = server.send("/page.probe?gate=g");
+    server.wait_started(1);
+    let held = Instant::now();
+    // Longer than what stands in Retry-After where nothing is known.
+    wait("it takes as long as that", || held.elapsed().as_secs() >= 5);
+    gate.open();
+    assert_eq!(first.answer().status, 200);
+    let took = asked.elapsed().as_secs() + 1;
+    server.wait_idle();
+    let gate = server.gate("h");
+    let second = server.send("/page.probe?gate=h");
+    server.wait_number("one", "/held", 1);
+    let mut client = server.client();
+    let mut told = std::collections::BTreeSet::new();
+    for _ in 0..50 {
+        let refused = client.get("/page.probe");
+        assert_eq!(refused.status, 503);
+        let seconds: u64 = refused.header("Retry-After").and_then(|seconds| seconds.parse().ok()).expect("seconds");
+        assert!((5..=took + took / 2).contains(&seconds), "{seconds}, {took}");
+        told.insert(seconds);
+    }
+    assert!(told.len() > 1, "they do not all come back together: {told:?}");
+    gate.open();
+    assert_eq!(second.answer().status, 200);
+}
+
 /// The numbers of those that came one after the other, while the queue was never empty for longer than its patience, and were let in, in
 /// that order.
 fn let_in_under_overload(server: &Server) -> Vec<u32> {

@@ -7,6 +7,7 @@ use model::reading::Reading;
 use model::run::RunHead;
 use model::search::Step;
 use model::trial::{Preflight, Trial};
+use std::time::Duration;
 
 /// One piece of progress.
 #[derive(Debug)]
@@ -51,6 +52,8 @@ pub enum Event<'a> {
     BudgetSpent {
         /// Blocks made.
         blocks: u32,
+        /// How long one takes, when not even one fits into the time there is: the first is made whole all the same.
+        longer: Option<Duration>,
     },
     /// A step of a search is over and stored.
     Step(&'a Step),

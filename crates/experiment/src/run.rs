@@ -246,7 +246,7 @@ fn trials(
     let mut pace = Pace::new(orders.plan.budget_ns);
     for (made, block) in (done + 1..).zip(blocks(&orders.plan, orders.seed).skip(begun as usize).take(missing)) {
         if pace.is_spent() {
-            on_event(Event::BudgetSpent { blocks: made - 1 });
+            on_event(Event::BudgetSpent { blocks: made - 1, longer: pace.longer() });
             break;
         }
         for slot in &block {
@@ -331,6 +331,12 @@ impl Pace {
         let elapsed = self.began.elapsed();
         let with_another = elapsed.checked_div(self.blocks).map(|mean| elapsed + mean);
         self.budget.zip(with_another).is_some_and(|(budget, end)| end > budget)
+    }
+
+    /// How long a block takes, when that is longer than all the time there was.
+    fn longer(&self) -> Option<Duration> {
+        let mean = self.began.elapsed().checked_div(self.blocks)?;
+        self.budget.is_some_and(|budget| mean > budget).then_some(mean)
     }
 }
 

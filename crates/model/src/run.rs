@@ -134,10 +134,29 @@ impl Run {
     /// Blocks of which every trial was made; those that were interrupted and left as they were are none.
     #[must_use]
     pub fn whole_blocks(&self) -> u32 {
-        let mut trials = BTreeMap::<u32, usize>::new();
+        self.whole().count() as u32
+    }
+
+    /// How long a whole block took, from the beginning of its first trial to the end of its last load, in nanoseconds: the mean. A pause in
+    /// which the run was left interrupted lies between two blocks. `None` when there is no whole block with a load.
+    #[must_use]
+    pub fn block_ns(&self) -> Option<f64> {
+        let lasted = |block: Vec<&Trial>| {
+            let began = block.iter().map(|trial| trial.began_ns).min()?;
+            let ended = block.iter().filter_map(|trial| Some(trial.load.as_ref()?.ended_ns)).max()?;
+            ended.checked_sub(began)
+        };
+        let lasted: Vec<Nanos> = self.whole().filter_map(lasted).collect();
+        (!lasted.is_empty()).then(|| lasted.iter().sum::<Nanos>() as f64 / lasted.len() as f64)
+    }
+
+    /// The trials of each block of which every trial was made.
+    fn whole(&self) -> impl Iterator<Item = Vec<&Trial>> {
+        let mut blocks = BTreeMap::<u32, Vec<&Trial>>::new();
         let interrupted = |trial: &&Trial| matches!(trial.outcome, Outcome::EndedEarly(Stop::Interrupted));
-        let made = self.trials.iter().filter(|trial| !interrupted(trial));
-        made.for_each(|trial| *trials.entry(trial.block).or_default() += 1);
-        trials.values().filter(|count| **count == self.head.plan.cells.len()).count() as u32
+        for trial in self.trials.iter().filter(|trial| !interrupted(trial)) {
+            blocks.entry(trial.block).or_default().push(trial);
+        }
+        blocks.into_values().filter(|trials| trials.len() == self.head.plan.cells.len())
     }
 }

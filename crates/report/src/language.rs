@@ -241,6 +241,7 @@ mod tests {
             include_str!("view/judged.rs"),
             include_str!("view/logged.rs"),
             include_str!("view/latency_budget.rs"),
+            include_str!("view/limits.rs"),
             include_str!("view/metrics.rs"),
             include_str!("view/noise.rs"),
             include_str!("view/recommendation.rs"),

@@ -3,7 +3,7 @@
 use crate::escape::Markdown;
 use crate::language::Catalogue;
 use crate::view::table::Table;
-use crate::view::{CellView, FindingView, View};
+use crate::view::{FindingView, LimitView, View};
 
 /// Draws a view as Markdown.
 #[must_use]
@@ -139,19 +139,14 @@ impl Page {
 
     fn diagnoses(&mut self, view: &View) {
         self.heading("section-diagnosis");
-        for cell in &view.cells {
-            let title = match (&cell.same_as_baseline, &cell.diagnosis) {
-                (Some(sentence), _) => sentence.text.clone(),
-                (None, Some(diagnosis)) => diagnosis.headline.text.clone(),
-                (None, None) => self.words.word("no-diagnosis"),
-            };
-            self.line(&format!("- **{}**: {}", Markdown(&cell.name), Markdown(&title)));
-            self.findings(cell);
+        for limit in &view.limits {
+            self.line(&format!("- **{}**: {}", Markdown(&limit.who), Markdown(&limit.headline)));
+            self.limit(limit);
         }
     }
 
-    fn findings(&mut self, cell: &CellView) {
-        if let (Some(diagnosis), None) = (&cell.diagnosis, &cell.same_as_baseline) {
+    fn limit(&mut self, limit: &LimitView) {
+        if let Some(diagnosis) = &limit.diagnosis {
             self.evidence(&diagnosis.primary, "  - ");
             for sentence in diagnosis.primary.how_sure() {
                 self.line(&format!("  - {}", Markdown(&sentence.text)));
@@ -161,8 +156,8 @@ impl Page {
                 self.evidence(finding, "    - ");
             }
         }
-        cell.beside_limit().for_each(|told| self.line(&format!("  - {}", Markdown(&told.text))));
-        cell.doubts.iter().for_each(|doubt| self.line(&format!("  - ⚠ {}", Markdown(&doubt.text))));
+        limit.beside.iter().for_each(|told| self.line(&format!("  - {}", Markdown(told))));
+        limit.doubts.iter().for_each(|doubt| self.line(&format!("  - ⚠ {}", Markdown(doubt))));
     }
 
     /// The numbers of a finding, and what follows from it.

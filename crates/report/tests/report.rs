@@ -15,7 +15,7 @@ mod unlucky;
 
 use expect_test::{Expect, ExpectFile, expect, expect_file};
 use fixture::{PLAN, head, run};
-use model::plan::{End, Ending, ServerSpec, Url};
+use model::plan::{Cell, End, Ending, ServerSpec, Url};
 use model::reading::{Column, Reading};
 use model::run::{Run, RunEnd};
 use model::status::{FpmStatus, ServerStatus, WebStatus};
@@ -320,6 +320,75 @@ fn another_server_has_none_of_the_settings() {
     );
 }
 
+/// Of many cells those of which the same was found are told of together, with the range of their numbers; of few each by itself.
+#[test]
+fn many_cells_that_are_alike_are_told_of_together() {
+    let mut run = run();
+    let names = |run: &Run| -> Vec<String> {
+        let view = View::of(run, Language::English);
+        view.limits.into_iter().map(|limit| limit.who).collect()
+    };
+    let each: Vec<String> = run.head.plan.cells.iter().map(|cell| cell.name.clone()).collect();
+    assert_eq!(names(&run), each);
+    let of = run.head.plan.cell("10, limit 4").unwrap().clone();
+    for number in 1..=4 {
+        let name = format!("copy {number}");
+        run.head.plan.cells.push(Cell { name: name.clone(), ..of.clone() });
+        for mut trial in run.trials.clone().into_iter().filter(|trial| trial.cell == of.name) {
+            trial.cell = name.clone();
+            trial.load.as_mut().unwrap().ended_ns -= number * model::SECOND / 10;
+            run.trials.push(trial);
+        }
+    }
+    let drawn = terminal(&run, Language::English, 100);
+    let (_, limits) = drawn.split_once("What limited each cell").unwrap();
+    let (_, after) = limits.split_once("  10, limit 4").unwrap();
+    let told: Vec<&str> = after.lines().take_while(|line| !line.is_empty()).collect();
+    expect![[r#"
+        ; copy 1; copy 2; copy 3; copy 4: the worker limit is reached, and right: more workers
+          would not help
+              asked concurrency 10, use of the server's CPUs 99.0 % (limit: 90.0 % or more), group's CPU
+              pressure (some) 0 %, group's memory limit 200 MiB, memory before the load 14.7 MiB, memory per
+              request 44.4 MiB, workers that fit 4, worker limit 4, most workers 4, busy workers 4, accept
+              queue 6
+              Leave it. To answer more, use less CPU or memory per request, or get more of it.
+              How sure: likely, because the thresholds were crossed by little.
+              To confirm: With twice the limit the rate stays, and latency or memory rises.
+            + CPU-bound: the CPUs the server may use are busy with work
+              requests in flight 10 to 10.5, CPU user 18.1 %, CPU system 80.9 %, CPU idle 1.00 %, CPU iowait
+              0 %, CPU steal 0 %, CPU use (user + system) 99.0 %, CPUs of the server 2, CPUs the server kept
+              busy 1.97, CPUs others kept busy 0, runnable tasks 0
+              Use less CPU per request (cache, opcode cache, fewer modules), or get more CPUs. No limit
+              needs to be raised.
+            ! 10, limit 4: Little's law is off in 1 of 4 trials: on average 10.0 were in flight, rate times
+              latency of good answers gives 9.41, -5.9 %. Time may have gone into requests that did not
+              count.
+            ! copy 1: Little's law is off in 1 of 4 trials: on average 10.1 were in flight, rate times
+              latency of good answers gives 9.52, -5.9 %. Time may have gone into requests that did not
+              count.
+            ! copy 2: Little's law is off in 1 of 4 trials: on average 10.2 were in flight, rate times
+              latency of good answers gives 9.63, -5.9 %. Time may have gone into requests that did not
+              count.
+            ! copy 3: Little's law is off in 1 of 4 trials: on average 10.3 were in flight, rate times
+              latency of good answers gives 9.74, -5.9 %. Time may have gone into requests that did not
+              count.
+            ! copy 4: Little's law is off in 1 of 4 trials: on average 10.5 were in flight, rate times
+              latency of good answers gives 9.85, -5.9 %. Time may have gone into requests that did not
+              count.
+          10, lock: serialised by a lock: about one request is worked on at a time
+              asked concurrency 10, group's CPU pressure (some) 0 %, CPUs of the server 2, CPUs the server
+              kept busy 1.02, CPUs others kept busy 0, worker limit 256, most workers 12, busy workers 10,
+              accept queue 0, processes waiting for a lock 9
+              Hold the lock for less, or split it. More workers or CPUs do not help.
+              How sure: sure.
+              To confirm: /proc/locks names the file and who waits for it (-> lines).
+            + as a result: about one CPU is busy
+              CPU user 11.1 %, CPU system 39.9 %, CPU idle 49.0 %, CPU iowait 0 %, CPU steal 0 %, CPU use
+              (user + system) 51.0 %
+              Use more workers or processes, or look for what runs in one thread."#]]
+    .assert_eq(&told.join("\n"));
+}
+
 /// The baseline and its copy are the same: what differs between them is of the instance, also in a run of one block.
 #[test]
 fn what_a_copy_has_otherwise_is_no_setting() {
@@ -332,6 +401,20 @@ fn what_a_copy_has_otherwise_is_no_setting() {
     }
     let told = settings(&run);
     assert!(told.contains("KeepAlive On: 10, limit 4") && !told.contains("Listen"), "{told}");
+}
+
+/// One trial of each cell cannot tell a port from a setting: what the variants say is shown, and nothing else.
+#[test]
+fn what_trials_made_once_have_otherwise_is_no_setting() {
+    let mut run = run();
+    run.trials.retain(|trial| trial.block == 0 && trial.cell != "10 at once (A/A)");
+    for (port, trial) in (8000..).zip(&mut run.trials) {
+        trial.settings.values.insert("Listen".to_owned(), format!("127.0.0.1:{port}"));
+    }
+    assert_eq!(
+        settings(&run),
+        "MaxRequestWorkers 256: 1 at a time; 10 at once; 10, lock\nMaxRequestWorkers 4: 10, limit 4\n"
+    );
 }
 
 #[test]

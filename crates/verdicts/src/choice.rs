@@ -9,6 +9,7 @@
 use crate::expected::{self, Expected};
 use crate::standing::LATENCIES;
 use crate::{Compared, Metric, Verdicts};
+use model::load::LoadResult;
 use model::plan::{Cell, Contrast, Plan, Role};
 use model::run::Run;
 use stats::{Better, Comparison, Interval, Verdict};
@@ -41,6 +42,8 @@ pub struct Setting {
     pub meets: bool,
     /// What most trials of one of its variants missed. A single trial may have been an accident.
     pub misses: Vec<Missed>,
+    /// Whether in every trial more requests failed than were answered well.
+    pub fails: bool,
     /// Whether a timetable asks for so many answers: then only latency can tell settings that keep up from each other.
     pub paced: bool,
     /// Good answers per second, the mean over these.
@@ -89,8 +92,9 @@ pub fn choices(run: &Run, verdicts: &[(Metric, &Verdicts)]) -> Vec<Choice> {
     let mut choices: Vec<Choice> = Vec::new();
     for offer in offers(plan) {
         let setting = |cells: &[&Cell], level: Option<(&str, &str)>| {
-            let measured = cells.iter().flat_map(|cell| expected::measured(run, cell));
-            let goodputs: Vec<f64> = measured.map(|(_, load)| load.goodput()).collect();
+            let loads: Vec<&LoadResult> =
+                cells.iter().flat_map(|cell| expected::measured(run, cell)).map(|(_, load)| load).collect();
+            let goodputs: Vec<f64> = loads.iter().map(|load| load.goodput()).collect();
             let variants: Vec<&str> = cells.iter().map(|cell| cell.variant.as_str()).collect();
             let expected = Expected::of_variants(run, &variants);
             let mut misses: Vec<Missed> = Vec::new();
@@ -105,6 +109,7 @@ pub fn choices(run: &Run, verdicts: &[(Metric, &Verdicts)]) -> Vec<Choice> {
                 trials: goodputs.len(),
                 meets: !goodputs.is_empty() && expected.iter().all(Expected::is_met),
                 misses,
+                fails: !loads.is_empty() && loads.iter().all(|load| load.counts.failures() > load.counts.good),
                 paced: cells.iter().any(|cell| plan.load(cell).is_open()),
                 good_per_s: stats::summarize(&goodputs).map_or(0.0, |summary| summary.mean),
                 no_worse: Vec::new(),
@@ -299,9 +304,19 @@ impl Choice {
         self.eligible(reason).filter(|(place, _)| *place != taken).map(|(_, other)| other).filter(overlaps).collect()
     }
 
-    /// Those that it is open of, the one that is taken not among them. Where only some give any answers, or do what is expected, they have
-    /// decided it.
+    /// Those that it is open of, the one that is taken not among them, and none that [fails](Choice::failing). Where only some give any
+    /// answers, or do what is expected, they have decided it.
     pub fn open(&self) -> impl Iterator<Item = &Setting> {
+        self.undecided().filter(|other| !other.fails || self.stays.fails)
+    }
+
+    /// Those with which most requests fail, and with the one that stays they do not. They are no choice, however open it is whether they
+    /// give more good answers.
+    pub fn failing(&self) -> impl Iterator<Item = &Setting> {
+        self.undecided().filter(|other| other.fails && !self.stays.fails)
+    }
+
+    fn undecided(&self) -> impl Iterator<Item = &Setting> {
         let answered = self.others.iter().any(|other| self.answers_where_none_was(other));
         let decided = answered || matches!(self.advice, Advice::Take(_, Reason::Expected));
         let is_taken = |place: usize| matches!(self.advice, Advice::Take(taken, _) if taken == place);

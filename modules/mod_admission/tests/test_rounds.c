@@ -18,6 +18,7 @@
 
 #define SECOND UINT64_C(1000000000)
 #define RULES 5
+#define PARENT 99
 enum { MEMORY, WAITING, HEAVY, NIGHT, ELASTIC };
 
 static char place[4096], log_text[4096], dead_pids[64];
@@ -101,7 +102,7 @@ static rounds *make_rounds(void) {
   snprintf(root, sizeof root, "%s/root/", place);
   controller_plan plan = {.table = table, .earlier = earlier, .rules = rules, .groups = groups, .rule_count = RULES, .control_file = control,
                           .runtime_dir = place, .board = &board, .kept = &kept, .root = root, .max_hold_ms = 3000, .dead = dead};
-  return rounds_new(&plan, geteuid(), 99, log_line, NULL);
+  return rounds_new(&plan, geteuid(), PARENT, log_line, NULL);
 }
 
 /* Some rounds of 250 ms of the rounds' time; files are always as old as they have to be. */
@@ -401,6 +402,21 @@ static void costs(rounds *r) {
   adm_release(table, &first, NULL, NULL);
 }
 
+/* Who is in a page already when it is seen first was a copy of the parent when it began. */
+static void costs_of_who_is_in_a_page_at_once(rounds *r) {
+  adm_answer held;
+  write_file("control", "heavy cost=learn:10M\n");
+  turn(r, 2);
+  status_of(PARENT, "apache2", 12, 0, "");
+  status_of(4000040, "apache2", 90, 0, "");
+  admit(4000040, HEAVY, "/a.php", &held);
+  turn(r, 2);
+  CHECK_EQUAL(group(HEAVY)->cost, 78 * 16);
+  adm_release(table, &held, NULL, NULL);
+  write_file("control", "heavy cost=64M\n");
+  turn(r, 2);
+}
+
 /* A process whose requests are all in the same two groups is learned from. */
 static void costs_of_several_groups(rounds *r) {
   adm_owner owner = adm_owner_join(table, (adm_process){4000007, 1});
@@ -487,6 +503,7 @@ int main(void) {
   in_a_cgroup(r);
   costs(r);
   costs_of_several_groups(r);
+  costs_of_who_is_in_a_page_at_once(r);
   the_dead(r);
   the_dead_of_before();
   long_holds(r);

@@ -11,6 +11,9 @@ const GAP: usize = 2;
 /// The narrowest column a cell's name is broken into.
 const NARROWEST: usize = 9;
 
+/// The narrowest column of cells' names: where names take more lines than figures, nothing is won.
+const SHORTEST_NAME: usize = 20;
+
 /// Columns a text takes.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
@@ -81,20 +84,52 @@ fn cut(piece: &str, width: usize, lines: &mut Vec<String>) -> String {
     line
 }
 
+/// Pads on the right what takes `width` columns, colour not counted.
+fn left(text: &str, width: usize, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width)))
+}
+
 /// Pads on the left what takes `width` columns, colour not counted.
 fn right(text: &str, width: usize, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width)))
 }
 
-/// The table with its cells as columns when that fits, as rows otherwise. `corner` names the column of cell names.
+/// The table with its cells as columns when that fits, else as rows, else with some lines for each.
 /// `verdicts` are the tones of the cells' verdicts.
 pub(crate) fn table(table: &Table, columns: usize, paint: Paint, verdicts: &[Tone]) -> String {
     let heads = table.heads.iter().map(|head| plain(head)).collect();
     let sheet = Sheet { table: &Table { heads, ..table.clone() }, paint, verdicts };
-    match column_widths(sheet.table, columns) {
-        Some(widths) => sheet.cells_as_columns(&widths),
-        None => sheet.cells_as_rows(columns),
+    if let Some(widths) = column_widths(sheet.table, columns) {
+        return sheet.cells_as_columns(&widths);
     }
+    match row_widths(sheet.table, columns) {
+        Some(widths) => sheet.cells_as_rows(&widths),
+        None => sheet.cells_in_lines(columns),
+    }
+}
+
+/// The width of the cells' names and of each kind of figure, when a cell takes a row.
+fn row_widths(table: &Table, columns: usize) -> Option<Vec<usize>> {
+    let labels: Vec<String> = table.rows.iter().map(|row| row.label.trim().to_owned()).collect();
+    let of_row = |(row, label): (&Row, &String)| {
+        let figures = row.figures.iter().map(|figure| figure.width()).max().unwrap_or(0);
+        figures.max(longest_piece(label))
+    };
+    let mut figures: Vec<usize> = table.rows.iter().zip(&labels).map(of_row).collect();
+    let left = columns.checked_sub(figures.iter().sum::<usize>() + GAP * figures.len())?;
+    let longest = table.heads.iter().map(|head| head.width()).max().unwrap_or(0);
+    let readable = table.heads.iter().map(|head| longest_piece(head)).max().unwrap_or(0).max(SHORTEST_NAME);
+    let names = longest.min(left);
+    if names < readable.min(longest) {
+        return None;
+    }
+    widen(&mut figures, &labels, left - names);
+    Some(std::iter::once(names).chain(figures).collect())
+}
+
+/// Columns of what is not broken in a text.
+fn longest_piece(text: &str) -> usize {
+    pieces(text).iter().map(|piece| piece.width()).max().unwrap_or(0)
 }
 
 /// The width of the labels and of each cell's column, when all of them fit.
@@ -103,20 +138,22 @@ fn column_widths(table: &Table, columns: usize) -> Option<Vec<usize>> {
     let mut widths = vec![labels];
     for (index, head) in table.heads.iter().enumerate() {
         let figures = table.rows.iter().map(|row| row.figures[index].width()).max().unwrap_or(0);
-        let longest_word = pieces(head).iter().map(|piece| piece.width()).max().unwrap_or(0);
-        widths.push(figures.max(longest_word).max(NARROWEST));
+        widths.push(figures.max(longest_piece(head)).max(NARROWEST));
     }
     let needed = widths.iter().sum::<usize>() + GAP * table.heads.len();
-    // What is left goes to the names that are broken most.
-    for _ in 0..columns.checked_sub(needed)? {
-        let lines = |(column, head): (usize, &String)| (wrap(head, column).len(), head.width());
-        let heads = widths[1..].iter().copied().zip(&table.heads).map(lines).enumerate();
-        match heads.rev().max_by_key(|(_, lines)| *lines) {
-            Some((index, (2.., _))) => widths[index + 1] += 1,
+    widen(&mut widths[1..], &table.heads, columns.checked_sub(needed)?);
+    Some(widths)
+}
+
+/// Gives what is left to the names that are broken most.
+fn widen(widths: &mut [usize], names: &[String], left: usize) {
+    for _ in 0..left {
+        let lines = |(&column, name): (&usize, &String)| (wrap(name, column).len(), name.width());
+        match widths.iter().zip(names).map(lines).enumerate().rev().max_by_key(|(_, lines)| *lines) {
+            Some((index, (2.., _))) => widths[index] += 1,
             _ => break,
         }
     }
-    Some(widths)
 }
 
 /// A table about to be drawn.
@@ -133,22 +170,9 @@ impl Sheet<'_> {
             out.push_str(line.trim_end());
             out.push('\n');
         };
-        let heads: Vec<Vec<String>> =
-            self.table.heads.iter().zip(&widths[1..]).map(|(head, &columns)| wrap(head, columns)).collect();
-        let height = heads.iter().map(Vec::len).max().unwrap_or(0);
-        for level in 0..height {
-            let mut line = " ".repeat(widths[0]);
-            for (head, &columns) in heads.iter().zip(&widths[1..]) {
-                // Names of different height all end on the line above the figures.
-                let text = (level + head.len()).checked_sub(height).map_or("", |i| head[i].as_str());
-                line.push_str(&" ".repeat(GAP));
-                line.push_str(&right(&self.paint.tone(Tone::Strong, text), text.width(), columns));
-            }
-            push(&line);
-        }
-        push(&"─".repeat(widths.iter().sum::<usize>() + GAP * self.table.heads.len()));
+        self.head(self.table.heads.iter().map(String::as_str), widths).iter().for_each(|line| push(line));
         for row in &self.table.rows {
-            let mut line = format!("{}{}", row.label, " ".repeat(widths[0].saturating_sub(row.label.width())));
+            let mut line = left(&row.label, row.label.width(), widths[0]);
             for (index, &columns) in widths[1..].iter().enumerate() {
                 line.push_str(&" ".repeat(GAP));
                 line.push_str(&right(&self.figure(row, index), row.figures[index].width(), columns));
@@ -158,8 +182,43 @@ impl Sheet<'_> {
         out
     }
 
+    fn cells_as_rows(&self, widths: &[usize]) -> String {
+        let mut lines = self.head(self.table.rows.iter().map(|row| row.label.trim()), widths);
+        for (index, head) in self.table.heads.iter().enumerate() {
+            // A name that is broken has the figures beside its last line.
+            let mut names = wrap(head, widths[0]);
+            let last = names.pop().unwrap_or_default();
+            lines.extend(names.iter().map(|name| self.paint.tone(Tone::Strong, name)));
+            let mut line = left(&self.paint.tone(Tone::Strong, &last), last.width(), widths[0]);
+            for (row, &columns) in self.table.rows.iter().zip(&widths[1..]) {
+                line.push_str(&" ".repeat(GAP));
+                line.push_str(&right(&self.figure(row, index), row.figures[index].width(), columns));
+            }
+            lines.push(line);
+        }
+        lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    }
+
+    /// The names of columns, broken into their widths, and the line below them.
+    fn head<'n>(&self, names: impl Iterator<Item = &'n str>, widths: &[usize]) -> Vec<String> {
+        let names: Vec<Vec<String>> = names.zip(&widths[1..]).map(|(name, &columns)| wrap(name, columns)).collect();
+        let height = names.iter().map(Vec::len).max().unwrap_or(0);
+        let line = |level: usize| {
+            let mut line = " ".repeat(widths[0]);
+            for (name, &columns) in names.iter().zip(&widths[1..]) {
+                // Names of different height all end on the line above the figures.
+                let text = (level + name.len()).checked_sub(height).map_or("", |i| name[i].as_str());
+                line.push_str(&" ".repeat(GAP));
+                line.push_str(&right(&self.paint.tone(Tone::Strong, text), text.width(), columns));
+            }
+            line
+        };
+        let below = "─".repeat(widths.iter().sum::<usize>() + GAP * names.len());
+        (0..height).map(line).chain([below]).collect()
+    }
+
     /// One block per cell: its name on a line, its figures below, as many on a line as fit.
-    fn cells_as_rows(&self, columns: usize) -> String {
+    fn cells_in_lines(&self, columns: usize) -> String {
         let mut out = String::new();
         for (index, head) in self.table.heads.iter().enumerate() {
             for line in wrap(head, columns) {

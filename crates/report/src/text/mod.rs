@@ -1,13 +1,13 @@
 //! The report for a terminal: the table, the comparisons in words, what limited each cell, and what to doubt.
 //!
 //! Widths are those of a terminal, where most Japanese characters take two columns. The table has the cells as columns, as the
-//! first document's does, when that fits the width, and as rows otherwise.
+//! first document's does, when that fits the width; as rows when that does; else each has some lines of its own.
 
 pub(crate) mod layout;
 pub(crate) mod page;
 pub(crate) mod paint;
 
-use crate::view::{CellView, ComparisonView, ContrastView, Table, View};
+use crate::view::{ComparisonView, ContrastView, Table, View};
 use page::Page;
 use paint::Tone;
 use std::collections::BTreeMap;
@@ -167,25 +167,12 @@ impl Page {
 
     fn diagnoses(&mut self, view: &View) {
         self.section("section-diagnosis");
-        for cell in &view.cells {
-            self.diagnosis(cell);
+        for limit in &view.limits {
+            self.paragraph("  ", Tone::Plain, &format!("{}: {}", limit.who, limit.headline));
+            limit.diagnosis.iter().for_each(|diagnosis| self.findings(diagnosis));
+            limit.beside.iter().for_each(|told| self.paragraph("    ", Tone::Quiet, told));
+            limit.doubts.iter().for_each(|doubt| self.paragraph("    ! ", Tone::Warning, doubt));
         }
-    }
-
-    fn diagnosis(&mut self, cell: &CellView) {
-        let Some(diagnosis) = &cell.diagnosis else {
-            let nothing = self.words.word("no-diagnosis");
-            self.paragraph("  ", Tone::Plain, &format!("{}: {nothing}", cell.name));
-            return;
-        };
-        if let Some(sentence) = &cell.same_as_baseline {
-            self.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.name, sentence.text));
-        } else {
-            self.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.name, diagnosis.headline.text));
-            self.findings(diagnosis);
-        }
-        cell.beside_limit().for_each(|told| self.paragraph("    ", Tone::Quiet, &told.text));
-        cell.doubts.iter().for_each(|doubt| self.paragraph("    ! ", Tone::Warning, &doubt.text));
     }
 
     /// Settings by value, each with the cells that have it.

@@ -217,7 +217,7 @@ fn finding_view(
             unit: quantity.unit(),
             value,
             label: words.word(&format!("number-{}", quantity.name())),
-            text: beside_its_limit(finding, quantity, value, words),
+            text: limited(printed(value, quantity.unit()), finding.limit(quantity), quantity.unit(), words),
             limit: finding.limit(quantity),
             repeated: !said.insert(quantity.name()),
         })
@@ -251,16 +251,15 @@ fn confidence(finding: &Finding, words: &Catalogue) -> ConfidenceView {
     ConfidenceView { level, sentence, doubts }
 }
 
-/// A number, and the threshold that it crossed.
-fn beside_its_limit(finding: &Finding, quantity: Quantity, value: f64, words: &Catalogue) -> String {
-    let value = printed(value, quantity.unit());
-    let Some(limit) = finding.limit(quantity) else { return value };
+/// A printed number, and the threshold that it crossed, if it did.
+pub(crate) fn limited(value: String, limit: Option<Limit>, unit: Unit, words: &Catalogue) -> String {
+    let Some(limit) = limit else { return value };
     let id = match limit {
         Limit::AtLeast(_) => "limit-at-least",
         Limit::Above(_) => "limit-above",
         Limit::Below(_) => "limit-below",
     };
-    let limit = printed(limit.value(), quantity.unit());
+    let limit = printed(limit.value(), unit);
     words.say(id, &[("value", value.into()), ("limit", limit.into())]).text
 }
 
@@ -278,7 +277,7 @@ pub(crate) fn evidence(numbers: &Numbers, words: &Catalogue) -> Vec<EvidenceView
     numbers.values().map(view).collect()
 }
 
-fn printed(value: f64, unit: Unit) -> String {
+pub(crate) fn printed(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Share => format!("{} %", units::si(value * 100.0).print(value * 100.0)),
         Unit::Bytes => units::short_bytes(value.max(0.0).round() as u64),

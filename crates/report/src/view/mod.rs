@@ -10,6 +10,7 @@ pub(crate) mod doubts;
 mod expected;
 mod judged;
 mod latency_budget;
+mod limits;
 mod lines;
 mod logged;
 mod metrics;
@@ -29,6 +30,7 @@ pub use beside::BesideView;
 pub use contrasts::{ContrastView, DesignView, RatioView};
 pub use expected::ExpectedView;
 pub use latency_budget::{LatencyBudgetView, PartView, SplitView};
+pub use limits::LimitView;
 pub use noise::NoiseView;
 pub use recommendation::{ChoiceView, RecommendationView, TakeView};
 pub use scope::ScopeView;
@@ -94,6 +96,9 @@ pub struct View {
     /// The same of the slowest requests.
     #[serde(skip)]
     pub budget_of_slowest: Table,
+    /// What limited each cell, as it is told in lines.
+    #[serde(skip)]
+    pub limits: Vec<LimitView>,
     /// The contrasts as a table, printed.
     #[serde(skip)]
     pub answers: Table,
@@ -571,6 +576,7 @@ impl View {
             beside: beside::views(&beside, &words),
             budget: latency_budget::means(&cells, &words),
             budget_of_slowest: latency_budget::slowest(&cells, &words),
+            limits: limits::views(&cells, &words),
             cells,
             contrasts,
         }

@@ -27,6 +27,9 @@ pub struct RecommendationView {
     pub choices: Vec<ChoiceView>,
     /// Which settings do what the plan expects, or that there is nothing to choose from.
     pub notes: Vec<Sentence>,
+    /// Which cells lose lines of the access log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losing: Option<Sentence>,
     /// For what it holds.
     pub scope: Option<ScopeView>,
 }
@@ -76,14 +79,15 @@ pub struct TakeView {
 }
 
 impl RecommendationView {
-    /// All of it in the order it is read: the notes, each advice with what belongs to it, and for what it holds. With each, whether it
-    /// belongs to an advice above it.
+    /// All of it in the order it is read: the notes, each advice with what belongs to it, which lines are lost, and for what it holds. With
+    /// each, whether it belongs to an advice above it.
     pub fn told(&self) -> impl Iterator<Item = (bool, &Sentence)> {
         let choices = self.choices.iter().flat_map(|choice| {
             std::iter::once((false, &choice.sentence)).chain(choice.details.iter().map(|detail| (true, detail)))
         });
         let notes = self.notes.iter().map(|note| (false, note));
-        notes.chain(choices).chain(self.scope.iter().map(|scope| (false, &scope.sentence)))
+        let last = self.losing.iter().chain(self.scope.iter().map(|scope| &scope.sentence));
+        notes.chain(choices).chain(last.map(|sentence| (false, sentence)))
     }
 }
 
@@ -111,6 +115,7 @@ pub(crate) fn view(
     RecommendationView {
         choices: found.iter().map(|choice| teller.choice(choice, judged)).collect(),
         notes,
+        losing: teller.losing(),
         scope: (!found.is_empty()).then(|| scope::of(run, &found, words)),
     }
 }
@@ -149,7 +154,6 @@ impl Teller<'_> {
             }
         };
         details.extend(self.rest(choice, take.is_some(), &open));
-        details.extend(self.losing(choice));
         let (limited, id) = match take {
             Some((taken, _)) => (taken, "recommend-limit-then"),
             None => (&choice.stays, "recommend-limit-of"),
@@ -271,6 +275,7 @@ impl Teller<'_> {
         } else if !open.is_empty() {
             told.push(self.open(&self.name(&choice.stays), open));
         }
+        told.extend(self.failing(choice));
         told.extend(choice.open().flat_map(|open| self.known(choice, open)));
         if choice.open().any(|setting| setting.open_by().is_some_and(|metric| metric != Metric::Goodput)) {
             told.push(self.words.say("recommend-open-latency", &[]));
@@ -293,7 +298,7 @@ impl Teller<'_> {
             return self.words.say("recommend-more-many", &[("blocks", MOST_MISSING.into())]);
         }
         let mut arguments = vec![("blocks", blocks.into())];
-        let Some(each) = self.block_ns() else { return self.words.say("recommend-more", &arguments) };
+        let Some(each) = self.run.block_ns() else { return self.words.say("recommend-more", &arguments) };
         let seconds = each * f64::from(blocks) / 1e9;
         let time = match seconds {
             ..120.0 => units::short_duration(seconds * 1e9),
@@ -301,14 +306,6 @@ impl Teller<'_> {
         };
         arguments.push(("time", time.into()));
         self.words.say("recommend-more-time", &arguments)
-    }
-
-    /// How long a block took, from the beginning of the first trial to the end of the last load.
-    fn block_ns(&self) -> Option<f64> {
-        let blocks = f64::from(self.run.whole_blocks());
-        let began = self.run.trials.iter().map(|trial| trial.began_ns).min()?;
-        let ended = self.run.trials.iter().filter_map(|trial| Some(trial.load.as_ref()?.ended_ns)).max()?;
-        (blocks > 0.0 && ended > began).then(|| (ended - began) as f64 / blocks)
     }
 
     /// What limits a cell, and what to do about it: about its cause, where one was found.

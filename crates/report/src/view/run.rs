@@ -215,15 +215,18 @@ fn generator(run: &Run, words: &Catalogue) -> Option<Sentence> {
     (largest > GENERATOR_SHARE).then(|| words.say("warn-generator-share", &[("share", percent(largest).into())]))
 }
 
-/// Whether all trials of a cell had the same value for a directive; those of the baseline, and of what is the baseline once more.
-fn agreed(run: &Run, cell: &Cell, name: &str) -> bool {
+/// The trials of a cell whose settings are known; those of the baseline with those of what is the baseline once more.
+fn alike<'a>(run: &'a Run, cell: &Cell) -> Vec<&'a Trial> {
     let is_baseline = |cell: &Cell| matches!(cell.role, Role::Baseline | Role::Again);
     let same = |other: &&Cell| other.name == cell.name || (is_baseline(cell) && is_baseline(other));
     let names: Vec<&str> = run.head.plan.cells.iter().filter(same).map(|other| other.name.as_str()).collect();
     let trials = run.trials.iter().filter(|trial| names.contains(&trial.cell.as_str()));
-    let known = trials.filter(|trial| !trial.settings.values.is_empty());
-    let values: BTreeSet<_> = known.map(|trial| trial.settings.values.get(name)).collect();
-    values.len() <= 1
+    trials.filter(|trial| !trial.settings.values.is_empty()).collect()
+}
+
+/// Whether trials that are alike had the same value for a directive.
+fn agreed(alike: &[&Trial], name: &str) -> bool {
+    alike.iter().map(|trial| trial.settings.values.get(name)).collect::<BTreeSet<_>>().len() <= 1
 }
 
 /// Which server these are the settings of, whatever its version.
@@ -246,7 +249,8 @@ fn set_by_variants(plan: &Plan) -> BTreeSet<String> {
 }
 
 /// The settings in force that differ, by directive: between cells of the same server, or by what a variant says. That another server has none
-/// of the rest says nothing. What differs between the trials of one cell (a port, a folder) belongs to the instance and means nothing.
+/// of the rest says nothing. What differs between the trials of one cell (a port, a folder) belongs to the instance and means nothing; where no cell of a server had
+/// two trials, only what a variant says can be told from that.
 pub(crate) fn settings(run: &Run) -> Vec<SettingView> {
     let cells = &run.head.plan.cells;
     let known = |trial: &&Trial| !trial.settings.values.is_empty();
@@ -255,6 +259,11 @@ pub(crate) fn settings(run: &Run) -> Vec<SettingView> {
         .map(|cell| run.trials.iter().filter(|trial| trial.cell == cell.name).find(known).map(|trial| &trial.settings))
         .collect();
     let set = set_by_variants(&run.head.plan);
+    let alike: Vec<Vec<&Trial>> = cells.iter().map(|cell| alike(run, cell)).collect();
+    let repeated: BTreeSet<&str> = {
+        let twice = alike.iter().filter(|trials| trials.len() > 1);
+        twice.flatten().map(|trial| kind_of(&trial.settings)).collect()
+    };
     let kinds: BTreeSet<&str> = of_cell.iter().flatten().map(|settings| kind_of(settings)).collect();
     let names: BTreeSet<&String> = of_cell.iter().flatten().flat_map(|settings| settings.values.keys()).collect();
     let view = |name: &String| {
@@ -264,7 +273,7 @@ pub(crate) fn settings(run: &Run) -> Vec<SettingView> {
         };
         let of_all: BTreeSet<_> = of_cell.iter().flatten().map(|one| value(one)).collect();
         let is_set = set.contains(&name.to_ascii_lowercase()) && of_all.len() > 1;
-        let differs = is_set || kinds.iter().any(|kind| of_kind(kind).len() > 1);
+        let differs = is_set || kinds.intersection(&repeated).any(|kind| of_kind(kind).len() > 1);
         let has_it = |settings: &EffectiveSettings| of_kind(kind_of(settings)).iter().any(Option::is_some);
         differs.then(|| SettingView {
             name: name.clone(),
@@ -272,5 +281,5 @@ pub(crate) fn settings(run: &Run) -> Vec<SettingView> {
             known: of_cell.iter().map(|settings| settings.is_some_and(has_it)).collect(),
         })
     };
-    names.into_iter().filter(|name| cells.iter().all(|cell| agreed(run, cell, name))).filter_map(view).collect()
+    names.into_iter().filter(|name| alike.iter().all(|trials| agreed(trials, name))).filter_map(view).collect()
 }

@@ -204,9 +204,9 @@ fn one_is_taken_or_none_or_it_is_open() {
         &run(VARIANTS, rates(1000.0, 900.0, 1000.0)),
         Language::English,
         &expect![[r#"
-              Not decided: “usual” or “many”.
-                Worse: “few”.
-                About 8 blocks more would probably decide it: 2.67 s, by the time that blocks took."#]],
+            Not decided: “usual” or “many”.
+              Worse: “few”.
+              About 8 blocks more would probably decide it: 16.0 s, by the time that blocks took."#]],
     );
     check(
         &run(VARIANTS, rates(0.0, 0.0, 50.0)),
@@ -223,6 +223,68 @@ fn one_is_taken_or_none_or_it_is_open() {
     );
 }
 
+/// A pause in which the run was left as it was is no part of what a block takes.
+#[test]
+fn a_pause_does_not_make_blocks_longer() {
+    let mut run = run(VARIANTS, rates(1000.0, 900.0, 1000.0));
+    let told = |run: &Run| {
+        let view = View::of(run, Language::English);
+        let told: Vec<String> = view.recommendation.told().map(|(_, sentence)| sentence.text.clone()).collect();
+        told.into_iter().find(|text| text.contains("by the time that blocks took")).expect("it is not decided")
+    };
+    let without = told(&run);
+    for trial in run.trials.iter_mut().filter(|trial| trial.block > 2) {
+        let hour = 3600 * model::SECOND;
+        trial.began_ns += hour;
+        let load = trial.load.as_mut().unwrap();
+        (load.started_ns, load.ended_ns) = (load.started_ns + hour, load.ended_ns + hour);
+    }
+    assert_eq!(told(&run), without);
+}
+
+/// What most requests fail with is no choice, however many good answers it may give.
+#[test]
+fn what_fails_mostly_is_not_left_to_choose() {
+    let mut run = run(VARIANTS, rates(1000.0, 1000.0, 1000.0));
+    for trial in &mut run.trials {
+        // Now more, now fewer: open for ever.
+        let good = if trial.cell == "usual" { 1000 } else { [500, 2000][trial.block as usize % 2] };
+        answer(trial, good, |_| 8000);
+        if trial.cell == "many" {
+            trial.load.as_mut().unwrap().counts.failed = [(Failure::Status, 9000)].into();
+        }
+    }
+    check(
+        &run,
+        Language::English,
+        &expect![[r#"
+        Not decided: “usual” or “few”.
+          Most requests fail with: “many” (54000 of 61500).
+          More than 100 further blocks would be needed to decide it: longer windows, or a calmer machine."#]],
+    );
+    check(
+        &run,
+        Language::Japanese,
+        &expect![[r#"
+        未決着: 「usual」か「few」。
+          ほとんどのリクエストが失敗する設定: 「many」（61500 件中 54000 件）。
+          決着には、あと 100 ブロックを超える測定が必要です。測定時間を延ばすか、静かなマシンで測ってくだ
+          さい。"#]],
+    );
+    for trial in run.trials.iter_mut().filter(|trial| trial.cell == "usual") {
+        trial.load.as_mut().unwrap().counts.failed = [(Failure::Status, 9000)].into();
+    }
+    check(
+        &run,
+        Language::English,
+        &expect![[r#"
+        Not decided: “usual” or “few”, “many”.
+          More than 100 further blocks would be needed to decide it: longer windows, or a calmer machine.
+          What limits “usual”: too many failures for the rate to mean much. See which failures they are,
+          and the end of the error log, before anything is tuned."#]],
+    );
+}
+
 /// The only page that fails decides, however many answers the others give.
 #[test]
 fn what_was_expected_goes_first() {
@@ -235,19 +297,19 @@ fn what_was_expected_goes_first() {
         &run,
         Language::English,
         &expect![[r#"
-              Does all that the plan expects, in every trial: “usual”, “few”.
-              Misses some of it, in one trial or more: “many” (many: failed = 0).
-              Not decided: “usual” or “few”.
-                About 8 blocks more would probably decide it: 2.67 s, by the time that blocks took."#]],
+            Does all that the plan expects, in every trial: “usual”, “few”.
+            Misses some of it, in one trial or more: “many” (many: failed = 0).
+            Not decided: “usual” or “few”.
+              About 8 blocks more would probably decide it: 16.0 s, by the time that blocks took."#]],
     );
     check(
         &run,
         Language::Japanese,
         &expect![[r#"
-              どの試行でも計画の期待をすべて満たすもの: 「usual」、「few」。
-              満たさない試行のあるもの: 「many」（many: failed = 0）。
-              未決着: 「usual」か「few」。
-                あと 8 ブロックほどで、おそらく決着します。これまでのブロックの所要時間では 2.67 s です。"#]],
+            どの試行でも計画の期待をすべて満たすもの: 「usual」、「few」。
+            満たさない試行のあるもの: 「many」（many: failed = 0）。
+            未決着: 「usual」か「few」。
+              あと 8 ブロックほどで、おそらく決着します。これまでのブロックの所要時間では 16.0 s です。"#]],
     );
     let view = View::of(&run, Language::English);
     assert!(
@@ -302,13 +364,11 @@ fn who_loses_lines_is_told() {
             let lines = if trial.cell.starts_with("10") { 400 - least } else { 400 };
             trial.logged = Some(Logged { answered: 400, files: 1, lines, unsure, ..Logged::default() });
         }
-        let choices = View::of(&run, Language::English).recommendation.choices;
-        let details = choices.into_iter().flat_map(|choice| choice.details).map(|detail| detail.text);
-        details.filter(|told| told.contains("access log")).collect::<Vec<_>>()
+        View::of(&run, Language::English).recommendation.losing.map(|losing| losing.text)
     };
-    let both = "Lines of the access log are lost with: “10 at once” (400 of 1600), “10, limit 4” (400 of 1600).";
-    assert_eq!(log(100, 0), [both]);
-    assert_eq!(log(0, 5), [""; 0]);
+    let both = "Lines of the access log are lost with: “10 at once” (400 of 1600), “10, limit 4” (400 of 1600), “10, lock” (300 of 1200).";
+    assert_eq!(log(100, 0).as_deref(), Some(both));
+    assert_eq!(log(0, 5), None);
 }
 
 /// A limit that lets the programs breathe starves the files beside them, and loses lines of the log.
@@ -329,9 +389,9 @@ fn the_price_is_told() {
               It also brings: median ×0.151 (0.138 to 0.165), p99 ×0.148 (0.147 to 0.150), CPU per answer
               ×0.500 (0.482 to 0.518), memory ×0.347 (0.343 to 0.351).
               It costs: median of “static” ×3.60 (3.60 to 3.60), p99 of “static” ×3.60 (3.60 to 3.60).
-              Lines of the access log are lost with: “10, limit 4” (40 of 1600).
               What limits it then: the worker limit is reached, and right: more workers would not help. Leave
-              it. To answer more, use less CPU or memory per request, or get more of it."#]],
+              it. To answer more, use less CPU or memory per request, or get more of it.
+            Lines of the access log are lost with: “10, limit 4” (40 of 1600)."#]],
     );
     let document: serde_json::Value = serde_json::from_str(&json::render(&View::of(&run, Language::English))).unwrap();
     let choice = &document["recommendation"]["choices"][0];

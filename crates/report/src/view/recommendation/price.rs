@@ -3,6 +3,7 @@
 use super::Teller;
 use crate::language::Sentence;
 use crate::view::{CellView, beside};
+use model::plan::Role;
 use stats::{Comparison, Verdict};
 use verdicts::{Choice, Metric, Reason, Setting};
 
@@ -57,20 +58,31 @@ impl Teller<'_> {
         told.collect()
     }
 
-    /// Which settings lose lines of the access log: no metric compares that, and it may be what one chooses by. What may have had no line to
-    /// lose is not among them.
-    pub(super) fn losing(&self, choice: &Choice) -> Option<Sentence> {
+    /// With which settings most requests fail, where nothing else speaks against them.
+    pub(super) fn failing(&self, choice: &Choice) -> Option<Sentence> {
         let of = |setting: &Setting| {
             let cells = self.cells.iter().filter(|cell| setting.cells.contains(&cell.name));
-            let logs = cells.filter_map(|cell| cell.logged.as_ref()).filter(|logged| logged.writes);
-            let (lost, answers) =
-                logs.fold((0, 0), |(lost, answers), logged| (lost + logged.lost_least, answers + logged.answers));
-            let setting = self.words.quoted(&self.name(setting));
-            let arguments = [("setting", setting.into()), ("lost", lost.into()), ("answers", answers.into())];
-            (lost > 0).then(|| self.words.say("recommend-loses-of", &arguments).text)
+            let (failed, good) = cells.fold((0, 0), |(failed, good), cell| (failed + cell.failed(), good + cell.good));
+            self.part_of(&self.name(setting), failed, failed + good)
         };
-        let list = self.list(std::iter::once(&choice.stays).chain(&choice.others).filter_map(of));
+        let list = self.list(choice.failing().map(of));
+        (!list.is_empty()).then(|| self.words.say("recommend-fails", &[("list", list.into())]))
+    }
+
+    /// Which cells lose lines of the access log: no metric compares that, and it may be what one chooses by. What may have had no line to
+    /// lose is not among them.
+    pub(super) fn losing(&self) -> Option<Sentence> {
+        let logs = self.cells.iter().filter_map(|cell| Some((cell, cell.logged.as_ref()?)));
+        let losing = logs.filter(|(cell, logged)| cell.role != Role::Again && logged.writes && logged.lost_least > 0);
+        let list = self.list(losing.map(|(cell, logged)| self.part_of(&cell.name, logged.lost_least, logged.answers)));
         (!list.is_empty()).then(|| self.words.say("recommend-loses", &[("list", list.into())]))
+    }
+
+    fn part_of(&self, setting: &str, part: u64, all: u64) -> String {
+        let setting = self.words.quoted(setting);
+        self.words
+            .say("recommend-part-of", &[("setting", setting.into()), ("part", part.into()), ("all", all.into())])
+            .text
     }
 
     fn changed(&self, metric: Metric, load: Option<&str>, compared: &Comparison) -> String {
