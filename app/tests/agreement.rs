@@ -287,6 +287,9 @@ plans! {
     long_check_agreement_nginx_access_log long_check_ten_minutes_nginx_access_log "nginx/access-log.toml";
     long_check_agreement_nginx_access_log_lost long_check_ten_minutes_nginx_access_log_lost "nginx/access-log-lost.toml";
     long_check_agreement_nginx_keepalive long_check_ten_minutes_nginx_keepalive "nginx/keepalive.toml";
+    long_check_agreement_nginx_expires long_check_ten_minutes_nginx_expires "nginx/expires.toml";
+    long_check_agreement_nginx_keepalive_held long_check_ten_minutes_nginx_keepalive_held "nginx/keepalive-held.toml";
+    long_check_agreement_nginx_limiter_overhead long_check_ten_minutes_nginx_limiter_overhead "nginx/limiter-overhead.toml";
     long_check_agreement_nginx_limiter_walk long_check_ten_minutes_nginx_limiter_walk "nginx/limiter-walk.toml";
     long_check_agreement_nginx_php_memory long_check_ten_minutes_nginx_php_memory "nginx/php-memory.toml" "--make-swap" "1G";
     long_check_agreement_prefork_worker long_check_ten_minutes_prefork_worker "prefork-worker.toml";

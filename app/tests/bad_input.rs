@@ -165,7 +165,7 @@ fn a_plan_that_is_none() {
         let finished = Finished::of(&output);
         assert!(finished.err.contains(&format!("there is no plan {name}; {says}")), "{finished:?}");
     };
-    check("nowhere.toml", "plans/first-look.toml is one");
+    check("nowhere.toml", "plans/first-look.toml is one to begin with, and there are ");
     check("plans/kepalive.toml", "did you mean plans/keepalive.toml?");
     check("plans/wordpress", "did you mean plans/php/wordpress.toml?");
 }

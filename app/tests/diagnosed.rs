@@ -128,17 +128,17 @@ const CASES: &[Case] = &[
     Case {
         is_for_root: true,
         beside: Beside::Cable,
-        needs: &["/usr/sbin/ip", "/usr/sbin/tc", "/usr/bin/setpriv"],
+        needs: &[APACHE, "/usr/sbin/ip", "/usr/sbin/tc", "/usr/bin/setpriv"],
         ..case("network", Cause::Network)
     },
     Case {
         is_for_root: true,
         beside: Beside::FewPorts,
-        needs: &["/usr/sbin/ip"],
+        needs: &[APACHE, "/usr/sbin/ip"],
         with: &[Cause::FailuresDominate],
         ..case("out-of-ports", Cause::OutOfPorts)
     },
-    Case { every_day: false, ..case("generator-saturated", Cause::GeneratorSaturated) },
+    Case { needs: &[APACHE], every_day: false, ..case("generator-saturated", Cause::GeneratorSaturated) },
     Case {
         is_for_root: true,
         needs: &["/usr/bin/python3"],
@@ -149,20 +149,26 @@ const CASES: &[Case] = &[
     Case {
         is_for_root: true,
         beside: Beside::Thrash,
-        needs: &[APACHE, "/usr/bin/make"],
+        needs: &[APACHE, MOD_PHP, "/usr/bin/make"],
         every_day: false,
         ..case("host-disturbed", Cause::HostDisturbed)
     },
-    case("failures", Cause::FailuresDominate),
-    case("no-answers", Cause::NoAnswers),
-    case("client-limited", Cause::OfferedConcurrency),
+    Case { needs: &[APACHE, MOD_PHP], ..case("failures", Cause::FailuresDominate) },
+    Case { needs: &[APACHE, MOD_PHP], ..case("no-answers", Cause::NoAnswers) },
+    Case { needs: &[APACHE, MOD_PHP], ..case("client-limited", Cause::OfferedConcurrency) },
     Case {
         is_primary: false,
         beside: Beside::StoppedSampler,
+        needs: &[APACHE, MOD_PHP],
         with: &[Cause::OfferedConcurrency],
         ..case("monitor-unfit", Cause::MonitorUnfit)
     },
-    Case { beside: Beside::Visitor, with: &[Cause::OfferedConcurrency], ..case("foreign", Cause::ForeignTraffic) },
+    Case {
+        beside: Beside::Visitor,
+        needs: &[APACHE, MOD_PHP],
+        with: &[Cause::OfferedConcurrency],
+        ..case("foreign", Cause::ForeignTraffic)
+    },
     Case { needs: &[APACHE], every_day: false, ..case("keep-alive", Cause::KeepAliveHeld) },
     Case { needs: &[APACHE], ..case("workers-starting", Cause::WorkersStarting) },
     Case { needs: &[APACHE], ..case("processes-ending", Cause::ProcessesEnding) },
@@ -432,7 +438,7 @@ fn stop_the_sampler(root: u32, over: &AtomicBool) {
     }
 }
 
-/// Asks every embedded server for its page, again and again.
+/// Asks every server for its page, again and again.
 fn visit(root: u32, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         let port = below(root).iter().find_map(|(pid, _)| listens_on(*pid));

@@ -274,13 +274,14 @@ fn with_budget(plan: &str) -> String {
     format!("latency_budget = true\n{}", text.replace("\"../", &format!("\"{folder}/../")))
 }
 
-/// The parts of a split in milliseconds, on one line.
+/// The parts of a split and what none of them has, in milliseconds, on one line.
 fn parts(split: &Value) -> String {
     let part = |part: &Value| {
         let us = part["us"].as_f64().unwrap_or(0.0);
         format!("{} {:.2}", part["part"].as_str().unwrap_or_default(), us / 1e3)
     };
-    split["parts"].as_array().into_iter().flatten().map(part).collect::<Vec<_>>().join(", ")
+    let parts: Vec<String> = split["parts"].as_array().into_iter().flatten().map(part).collect();
+    format!("{}, remainder {:.2}", parts.join(", "), split["remainder_us"].as_f64().unwrap_or(0.0) / 1e3)
 }
 
 /// What of the mean latency no part has, or was counted twice, on the plans that the goal names; and what the slowest hundredth was spent on.

@@ -47,6 +47,34 @@ fn absent(text: &str, complaint: &str) -> Option<fn(&str)> {
     (in_place || small).then_some(not_here)
 }
 
+/// The load that shows what a plan does not see which looks at statuses only.
+const UNCHECKED: (&str, &str) = ("memory-limit", "unchecked");
+
+/// A page that answers 200 with an error inside is found by a check: every load for pages that are made has one.
+#[test]
+fn pages_that_are_made_are_looked_at() {
+    let mut found = 0;
+    for file in plans_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../plans")) {
+        let name = file.file_stem().and_then(|name| name.to_str()).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let options = model::plan::Options {
+            read: |path| std::fs::read(path).map_err(|error| error.to_string()),
+            ..Default::default()
+        };
+        let plan = model::plan::parse(&text, &file, &options).unwrap().0;
+        for load in plan.loads.iter().filter(|load| (name, load.name.as_str()) != UNCHECKED) {
+            let is_made = |path: &str| {
+                let page = path.split('?').next().unwrap_or_default();
+                page.contains(".php") || page.contains("/cgi-bin/")
+            };
+            let made = load.mix.iter().any(|request| is_made(&request.path));
+            found += usize::from(made);
+            assert!(!made || !load.checks.is_empty(), "{}: load.{}: no checks", file.display(), load.name);
+        }
+    }
+    assert!(found > 40, "{found}");
+}
+
 /// Of every scale.
 fn check_is_taken(tool: &Tool, folder: &Path, plan: &Path) {
     let text = std::fs::read_to_string(plan).unwrap();
@@ -93,7 +121,7 @@ fn every_shipped_plan_is_taken() {
 }
 
 /// Files that are hidden, a plan that needs them, and what its user is told to do.
-const HIDDEN: [(&str, &str, &str); 14] = [
+const HIDDEN: [(&str, &str, &str); 19] = [
     ("/usr/sbin/apache2", "keepalive.toml", "install the package apache2"),
     ("/usr/sbin/php-fpm*", "php/pool.toml", "install the package php-fpm"),
     ("/usr/sbin/nginx", "nginx/keepalive.toml", "install the package nginx"),
@@ -104,6 +132,15 @@ const HIDDEN: [(&str, &str, &str); 14] = [
     ("/usr/bin/cronolog", "access-log.toml", "install the package cronolog"),
     ("/usr/bin/rotatelogs", "access-log-lost.toml", "install the package apache2-utils"),
     ("/usr/share/wordpress", "php/wordpress-memory.toml", "install the package wordpress"),
+    (
+        "/usr/share/wordpress/wp-content/themes/twentytwentythree",
+        "php/wordpress.toml",
+        "install the package wordpress-theme-twentytwentythree",
+    ),
+    ("/usr/lib/apache2/modules/libphp*.so", "php/opcache.toml", "install the package libapache2-mod-php"),
+    ("/usr/bin/php*", "php/wordpress.toml", "install the package php-cli"),
+    ("/usr/lib/php/*/mysqli.so", "backend-limit.toml", "install the package php-mysql"),
+    ("/usr/lib/php/*/gd.so", "php/wordpress.toml", "install the package php-gd"),
     ("/usr/bin/apxs*", "admission/walk.toml", "install the package apache2-dev"),
     ("/usr/lib/apache2/modules/mod_qos.so", "php/limiter-overhead.toml", "install the package libapache2-mod-qos"),
     ("/usr/bin/make", "memory-cliff.toml", "install the package that has make"),

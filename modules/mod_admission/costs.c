@@ -15,7 +15,6 @@
 typedef struct known {
   adm_process process;
   uint64_t before;             /* bytes, without a page */
-  bool fresh;                  /* told of for the first time */
   uint16_t held[ADM_GROUPS];   /* permits it holds, by group; of this round */
   uint32_t whose[ADM_GROUPS];  /* a sum over the requests that hold them: the same where they are the same requests */
 } known;
@@ -69,12 +68,19 @@ static known *find(known *list, unsigned count, unsigned from, adm_process proce
   return NULL;
 }
 
+/* What a process has without a page. It may be in one already when it is told of first, and what that takes would never be seen; under load
+ * all may be. Where pages come one at a time it began with what its parent has, of which it was a copy. With threads it has kept memory of
+ * many pages since, which one of them is not to be charged with. */
+static uint64_t bytes_before(const costs *c, uint32_t pid) {
+  uint64_t now = world_own_bytes(c->root, pid), copied = c->alone ? world_own_bytes(c->root, c->parent) : 0;
+  return copied > 0 && copied < now ? copied : now;
+}
+
 void costs_living(costs *c, adm_process process) {
   if (c->now_count >= ADM_OWNERS) return;
   known *before = find(c->last, c->last_count, c->expected, process);
   if (before) c->expected = (unsigned)(before - c->last) + 1;
-  known *k = &c->now[c->now_count++];
-  *k = (known){.process = process, .fresh = !before, .before = before ? before->before : world_own_bytes(c->root, process.pid)};
+  c->now[c->now_count++] = (known){.process = process, .before = before ? before->before : bytes_before(c, process.pid)};
 }
 
 /* So that sums tell sets apart: else 1 and 4 were 2 and 3. The constants are those of MurmurHash3's last step. */
@@ -111,24 +117,6 @@ static uint16_t requests_alike(const costs *c, const known *k, const bool learns
   return c->alone ? 1 : k->held[first]; /* a page and what it includes may have two of one group */
 }
 
-static bool holds_any(const known *k) {
-  for (int group = 0; group < ADM_GROUPS; group++)
-    if (k->held[group] > 0) return true;
-  return false;
-}
-
-/* Who is in a page already when it is told of first has more than without one, and what the page takes would never be seen: under load
- * that may be all of them. It has no less than its parent, whose copy it was. */
-static void begin_as_copies(costs *c) {
-  uint64_t copied = 0;
-  for (unsigned i = 0; i < c->now_count; i++) {
-    known *k = &c->now[i];
-    if (!k->fresh || !holds_any(k)) continue;
-    if (copied == 0 && (copied = world_own_bytes(c->root, c->parent)) == 0) return;
-    if (copied < k->before) k->before = copied;
-  }
-}
-
 /* Looks at one process; false when it holds nothing that can be learned from. */
 static bool look_at(costs *c, const known *k, const bool learns[ADM_GROUPS], uint64_t now_ns) {
   uint16_t requests = requests_alike(c, k, learns);
@@ -144,7 +132,6 @@ static bool look_at(costs *c, const known *k, const bool learns[ADM_GROUPS], uin
 void costs_round(costs *c, const bool learns[ADM_GROUPS], uint64_t now_ns) {
   c->expected = 0;
   adm_holders(c->table, now_ns, count_permit, c);
-  begin_as_copies(c);
   unsigned looks = 0;
   for (unsigned i = 0; i < c->now_count && looks < LOOKS_PER_ROUND; i++) {
     c->turn = (c->turn + 1) % c->now_count;

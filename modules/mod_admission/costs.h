@@ -20,7 +20,7 @@ void costs_free(costs *costs);
 void costs_start(costs *costs, int group, uint32_t cost);
 
 /* Tells of a living process of the table, before costs_round; all of them, each round. How large it is when it is told of
- * first, or, where it is in a page then, how large its parent is, is what its growth is measured from. */
+ * first, or its parent where that has less and pages come one at a time, is what its growth is measured from. */
 void costs_living(costs *costs, adm_process process);
 
 /* Looks at some processes that hold permits of groups for which `learns` is true. */

@@ -73,11 +73,25 @@ static ADM_INLINE bool concerns(const group_rule *rule, const request_rec *r, ha
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
-/* The resolved file, without PATH_INFO; for a proxied request its URL without the query. */
+/* Where an address that ProxyPassMatch or RewriteRule made for PHP-FPM, proxy:fcgi://... or proxy:unix:...|fcgi://..., has its script and
+ * more behind that: PHP-FPM, which looks for the file, takes it as PATH_INFO. Where the name is a folder's, its scripts count together. */
+static const char *after_script(const char *address) {
+  bool is_fcgi = !strncmp(address, "proxy:fcgi:", 11) || (!strncmp(address, "proxy:unix:", 11) && strstr(address, "|fcgi:"));
+  const char *script = is_fcgi ? strstr(address, ".php/") : NULL;
+  return script ? script + 4 : NULL;
+}
+
+/* A proxied request's address, without what its client may write behind the script. */
+static __attribute__((noinline)) const char *address_of(request_rec *r, const char *address) {
+  const char *end = strchr(address, '?'), *script = after_script(address);
+  if (script && (!end || script < end)) end = script;
+  return end ? apr_pstrmemdup(r->pool, address, (apr_size_t)(end - address)) : address;
+}
+
+/* The resolved file, without PATH_INFO. */
 static inline const char *file_of(request_rec *r) {
   const char *file = r->filename ? r->filename : r->uri ? r->uri : "";
-  const char *query = r->proxyreq ? strchr(file, '?') : NULL;
-  return query ? apr_pstrmemdup(r->pool, file, (apr_size_t)(query - file)) : file;
+  return r->proxyreq ? address_of(r, file) : file;
 }
 
 /* The section where the group is used. One of the main server is the same for all virtual hosts that inherit it. */

@@ -14,6 +14,7 @@ command -v mariadbd >/dev/null || missing mariadbd mariadb-server
 for php in php /usr/bin/php8.*; do
     command -v "$php" >/dev/null && break
 done
+"$php" -v >/dev/null 2>&1 || missing "PHP's command" php-cli
 "$php" -m 2>/dev/null | grep -qx mysqli || missing "PHP's mysqli" php-mysql
 
 mkdir -p "$slots"

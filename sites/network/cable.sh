@@ -14,6 +14,11 @@ if [ "$(id -u)" != 0 ]; then
     echo "cable.sh: only root may make networks: run it with sudo" >&2
     exit 2
 fi
+for needed in ip:iproute2 tc:iproute2 setpriv:util-linux unshare:util-linux; do
+    command -v "${needed%:*}" > /dev/null && continue
+    echo "${needed%:*} is missing: install the package ${needed#*:}" >&2
+    exit 1
+done
 if [ "${WEBDYNO_CABLE-}" != here ]; then
     WEBDYNO_CABLE=here exec unshare --net -- sh "$0" "$@"
 fi

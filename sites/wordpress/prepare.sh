@@ -11,15 +11,15 @@ missing() {
     exit 1
 }
 [ -f "$debian/wp-load.php" ] || missing "$debian" wordpress
-[ -d "$debian/wp-content/themes/twentytwentythree" ] || missing "WordPress's theme" wordpress-theme-twentytwentythree
+[ -f "$debian/wp-content/themes/twentytwentythree/style.css" ] || missing "WordPress's theme" wordpress-theme-twentytwentythree
 command -v mariadb-install-db >/dev/null || missing mariadb-install-db mariadb-server
 command -v mariadbd >/dev/null || missing mariadbd mariadb-server
 for php in php /usr/bin/php8.*; do
     command -v "$php" >/dev/null && break
 done
-for module in mysqli gd; do
-    "$php" -m 2>/dev/null | grep -qx $module || missing "PHP's $module" "php-$module (php-mysql for mysqli)"
-done
+"$php" -v >/dev/null 2>&1 || missing "PHP's command" php-cli
+"$php" -m 2>/dev/null | grep -qx mysqli || missing "PHP's mysqli" php-mysql
+"$php" -m 2>/dev/null | grep -qx gd || missing "PHP's gd" php-gd
 
 # A copy: WordPress looks for its configuration beside its files, where links lead to.
 mkdir -p "$site"

@@ -185,6 +185,26 @@ fn times_of_day() {
     assert_eq!(held.answer().status, 200);
 }
 
+/// What a client writes behind a script is no way to an entry of its own, also where the address is made for PHP-FPM.
+#[test]
+fn what_follows_a_script_of_php_fpm_is_no_other_file() {
+    let text = "AdmissionGroup one limit=1\nAdmissionUse one\n\
+                ProxyPassMatch \"^/pass/(.*)$\" \"unix:FOLDER/php.sock|fcgi://localhostFOLDER/www/$1\"\n";
+    let told = Told { mpm: Mpm::Event, php: Php::Fpm, text, files: &[] };
+    let Some(server) = Server::told(&told) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/pass/page.php/1?gate=g");
+    server.wait_started(1);
+    for path in ["/pass/page.php/2", "/pass/page.php", "/pass/page.php?x=/other.php/", "/pass/page.php/2/x.php/3"] {
+        assert_eq!(server.get(path).status, 503, "{path}");
+    }
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
+    assert_eq!(server.get("/pass/page.php/2").status, 200);
+    server.wait_idle();
+}
+
 /// A virtual host is one, whatever its aliases are called; another host has permits of its own.
 #[test]
 fn an_alias_counts_with_its_host() {

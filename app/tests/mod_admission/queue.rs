@@ -156,6 +156,38 @@ fn an_adaptive_queue_turns_round_under_overload() {
     }
 }
 
+/// Before that it serves those first who came first: as long as it has been empty within its patience, which is twice what pages took.
+#[test]
+fn an_adaptive_queue_keeps_the_order_while_it_is_healthy() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some(server) = Server::start(mpm, &ONE.replace("timeout=60s", "order=adaptive timeout=1h")) else { return };
+        let gate = server.gate("slow");
+        let slow = server.send("/page.probe?id=slow&gate=slow");
+        server.wait_started(1);
+        let began = Instant::now();
+        wait("it takes three seconds, so that the patience is six", || began.elapsed().as_secs() >= 3);
+        gate.open();
+        assert_eq!(slow.answer().status, 200);
+        server.wait_idle();
+        // Where the machine stood still for seconds the queue had a right to turn round.
+        let in_time = (0..5).any(|_| {
+            let before = order(&server.events()).len();
+            let gate = server.gate("g");
+            let first = server.send("/page.probe?id=first&gate=g");
+            server.wait_started(before + 1);
+            let began = Instant::now();
+            let pending = lined_up(&server, &["a", "b", "c"]);
+            gate.open();
+            assert!(pending.into_iter().chain([first]).all(|one| one.answer().status == 200));
+            let in_time = began.elapsed().as_secs() < 2;
+            server.wait_idle();
+            assert!(!in_time || order(&server.events())[before..] == ["first", "a", "b", "c"], "{mpm:?}");
+            in_time
+        });
+        assert!(in_time, "{mpm:?}");
+    }
+}
+
 /// The queue for memory has an order of its own, and not the group's.
 #[test]
 fn the_budget_says_its_own_order() {

@@ -249,6 +249,23 @@ fn a_page_of_html_that_php_runs() {
     }
 }
 
+/// mod_lua runs what a `LuaMapHandler` says, whatever the handler is, in no group that knows programs by their handlers: that is the
+/// administrator's to say, and a `.htaccess` may not.
+#[test]
+fn a_htaccess_maps_nothing_to_lua() {
+    let text = "LoadModule lua_module /usr/lib/apache2/modules/mod_lua.so\nAdmissionGroup one limit=none key=server\nAdmissionUse one\n";
+    let htaccess = "SetHandler default-handler\nLuaMapHandler page handle.lua handle\n";
+    let files = [("www/lua/page.html", "a file"), ("www/lua/.htaccess", htaccess)];
+    let Some(server) = Server::told(&Told { mpm: Mpm::Event, php: Php::None, text, files: &files }) else { return };
+    assert_eq!(server.get("/lua/page.html").status, 500);
+    assert!(server.log().contains("LuaMapHandler cannot occur within htaccess files"), "{}", server.log());
+    // A script that it names as its handler is a program.
+    server.put("www/lua/.htaccess", "SetHandler lua-script\n");
+    server.put("www/lua/page.html", "function handle(r)\n r:puts('by Lua')\n return apache2.OK\nend\n");
+    assert_eq!(server.get("/lua/page.html").body, "by Lua");
+    assert_eq!(server.number("one", "/counts/admitted"), 1);
+}
+
 /// What a page includes is a request of its own; inside a page that holds the permit it rides along instead of waiting for it.
 #[test]
 fn included_pages() {

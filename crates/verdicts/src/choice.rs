@@ -42,7 +42,7 @@ pub struct Setting {
     pub meets: bool,
     /// What most trials of one of its variants missed. A single trial may have been an accident.
     pub misses: Vec<Missed>,
-    /// Whether in every trial more requests failed than were answered well.
+    /// Whether in every trial more requests failed than were answered well, and more than one was made: one may have been an accident.
     pub fails: bool,
     /// Whether a timetable asks for so many answers: then only latency can tell settings that keep up from each other.
     pub paced: bool,
@@ -109,7 +109,7 @@ pub fn choices(run: &Run, verdicts: &[(Metric, &Verdicts)]) -> Vec<Choice> {
                 trials: goodputs.len(),
                 meets: !goodputs.is_empty() && expected.iter().all(Expected::is_met),
                 misses,
-                fails: !loads.is_empty() && loads.iter().all(|load| load.counts.failures() > load.counts.good),
+                fails: loads.len() > 1 && loads.iter().all(|load| load.counts.failures() > load.counts.good),
                 paced: cells.iter().any(|cell| plan.load(cell).is_open()),
                 good_per_s: stats::summarize(&goodputs).map_or(0.0, |summary| summary.mean),
                 no_worse: Vec::new(),
@@ -304,19 +304,16 @@ impl Choice {
         self.eligible(reason).filter(|(place, _)| *place != taken).map(|(_, other)| other).filter(overlaps).collect()
     }
 
-    /// Those that it is open of, the one that is taken not among them, and none that [fails](Choice::failing). Where only some give any
-    /// answers, or do what is expected, they have decided it.
+    /// Whether most requests fail with a setting, and with the one that stays they do not. It is no choice, however many good answers it
+    /// gives.
+    #[must_use]
+    pub fn is_failing(&self, other: &Setting) -> bool {
+        other.fails && self.stays.trials > 1 && !self.stays.fails
+    }
+
+    /// Those that it is open of, the one that is taken not among them. Where only some give any answers, or do what is expected, they have
+    /// decided it.
     pub fn open(&self) -> impl Iterator<Item = &Setting> {
-        self.undecided().filter(|other| !other.fails || self.stays.fails)
-    }
-
-    /// Those with which most requests fail, and with the one that stays they do not. They are no choice, however open it is whether they
-    /// give more good answers.
-    pub fn failing(&self) -> impl Iterator<Item = &Setting> {
-        self.undecided().filter(|other| other.fails && !self.stays.fails)
-    }
-
-    fn undecided(&self) -> impl Iterator<Item = &Setting> {
         let answered = self.others.iter().any(|other| self.answers_where_none_was(other));
         let decided = answered || matches!(self.advice, Advice::Take(_, Reason::Expected));
         let is_taken = |place: usize| matches!(self.advice, Advice::Take(taken, _) if taken == place);
@@ -341,11 +338,11 @@ impl Choice {
         measured.map(more).collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
-    /// Those that can be taken, with their places: where any setting meets what is expected, none that misses it. Of what was not
-    /// measured nobody knows.
+    /// Those that can be taken, with their places: where any setting meets what is expected, none that misses it, and none that is
+    /// [failing](Choice::is_failing). Of what was not measured nobody knows.
     fn fit(&self) -> impl Iterator<Item = (usize, &Setting)> {
         let some_meet = self.stays.meets || self.others.iter().any(|other| other.meets);
-        let is_fit = move |other: &Setting| other.meets || !some_meet || other.trials == 0;
+        let is_fit = move |other: &Setting| (other.meets || !some_meet || other.trials == 0) && !self.is_failing(other);
         self.others.iter().enumerate().filter(move |(_, other)| is_fit(other))
     }
 

@@ -22,7 +22,7 @@ typedef struct adm_learned {
 typedef struct adm_footprint {
   uint64_t programs; /* bytes of all its descendants */
   uint64_t own;      /* bytes of itself */
-  uint64_t before;   /* bytes of itself when it joined */
+  uint64_t before;   /* bytes of itself without a request */
   unsigned requests; /* that it works on */
 } adm_footprint;
 

@@ -139,6 +139,16 @@ pub struct Build {
     pub line: usize,
 }
 
+/// Old names of directives that Apache still takes and does not use in its messages.
+const ALIASES: [(&str, &str); 2] =
+    [("MaxClients", "MaxRequestWorkers"), ("MaxRequestsPerChild", "MaxConnectionsPerChild")];
+
+/// The name Apache's messages use for a directive.
+#[must_use]
+pub fn canonical(name: &str) -> &str {
+    ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name)).map_or(name, |(_, now)| now)
+}
+
 /// One line of a server's own configuration language and where the plan says it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Directive {

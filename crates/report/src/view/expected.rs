@@ -3,9 +3,10 @@
 use crate::language::{Catalogue, Sentence};
 use crate::load::held;
 use crate::view::beside;
-use model::plan::Cell;
+use model::plan::{Cell, Variant};
 use model::run::Run;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use verdicts::Expected;
 
 /// An expectation, and what became of it.
@@ -46,15 +47,27 @@ fn view(expected: &Expected<'_>, words: &Catalogue) -> ExpectedView {
 }
 
 /// Which settings do all that is expected, in each of their cells and of each load beside, and which do not; nothing of a plan that has
-/// one of them, nor of a setting that was not measured.
+/// one of them, nor of a setting that was not measured. Where settings met different loads, those of each that does all are named.
 pub(crate) fn by_setting(run: &Run, words: &Catalogue) -> Vec<Sentence> {
     let told = |missed: &Expected<'_>| match missed.is_beside() {
         true => beside::of_load(&missed.threshold.text, &missed.load.name, words),
         false => missed.threshold.text.clone(),
     };
     let (mut met, mut missed) = (Vec::new(), Vec::new());
+    let of_variant = |variant: &'_ Variant| Expected::of_variants(run, &[variant.name.as_str()]);
+    let loads = |expected: &[Expected<'_>]| -> BTreeSet<String> {
+        expected.iter().map(|expected| expected.load.name.clone()).collect()
+    };
+    let asked: BTreeSet<BTreeSet<String>> = run
+        .head
+        .plan
+        .variants
+        .iter()
+        .map(|variant| loads(&of_variant(variant)))
+        .filter(|asked| !asked.is_empty())
+        .collect();
     for variant in &run.head.plan.variants {
-        let (setting, expected) = (words.quoted(&variant.name), Expected::of_variants(run, &[variant.name.as_str()]));
+        let (setting, expected) = (words.quoted(&variant.name), of_variant(variant));
         // Of what no trial was made for nothing is known.
         let misses: Vec<&Expected<'_>> =
             expected.iter().filter(|expected| expected.met() < expected.judged.len()).collect();
@@ -67,7 +80,9 @@ pub(crate) fn by_setting(run: &Run, words: &Catalogue) -> Vec<Sentence> {
             let arguments = [("text", setting.into()), ("detail", words.list(&of_cells).into())];
             missed.push(words.say("with-detail", &arguments).text);
         } else if !expected.is_empty() && expected.iter().all(Expected::is_met) {
-            met.push(setting);
+            let of_loads: Vec<String> = loads(&expected).into_iter().collect();
+            let arguments = [("text", setting.as_str().into()), ("detail", words.list(&of_loads).into())];
+            met.push(if asked.len() > 1 { words.say("with-detail", &arguments).text } else { setting });
         }
     }
     if met.len() + missed.len() < 2 {

@@ -47,14 +47,11 @@ fn said(cell: &CellView) -> Vec<&Sentence> {
         (Some(same), _) => vec![same],
         (None, Some(diagnosis)) => {
             let found = std::iter::once(&diagnosis.primary).chain(&diagnosis.contributing);
-            std::iter::once(&diagnosis.headline).chain(found.flat_map(said_of)).collect()
+            let told = found.flat_map(|finding| std::iter::once(&finding.told).chain(&finding.advice));
+            std::iter::once(&diagnosis.headline).chain(told).chain(diagnosis.primary.how_sure()).collect()
         }
         (None, None) => Vec::new(),
     }
-}
-
-fn said_of(finding: &FindingView) -> impl Iterator<Item = &Sentence> {
-    [&finding.told, &finding.confidence.sentence].into_iter().chain(&finding.advice)
 }
 
 fn view(group: &[&CellView], words: &Catalogue) -> LimitView {
@@ -88,16 +85,24 @@ fn together(first: &DiagnosisView, group: &[&CellView], words: &Catalogue) -> Di
         of(first).iter().filter_map(|finding| Some(ranging(finding, &same(finding)?, words))).collect()
     };
     let primary = found(|diagnosis| std::slice::from_ref(&diagnosis.primary)).pop();
-    DiagnosisView {
+    let mut together = DiagnosisView {
         primary: primary.unwrap_or_else(|| first.primary.clone()),
         contributing: found(|diagnosis| &diagnosis.contributing),
         ruled_out: found(|diagnosis| &diagnosis.ruled_out),
         ..first.clone()
+    };
+    let mut said = BTreeSet::new();
+    let (contributing, ruled_out) = (together.contributing.iter_mut(), together.ruled_out.iter_mut());
+    for finding in std::iter::once(&mut together.primary).chain(contributing).chain(ruled_out) {
+        finding.evidence.iter_mut().for_each(|number| number.repeated = !said.insert(number.name));
     }
+    together
 }
 
-/// A finding with the range of its numbers over all that found the same.
+/// A finding with the range of those of its numbers that all have who found the same.
 fn ranging(finding: &FindingView, all: &[&FindingView], words: &Catalogue) -> FindingView {
+    let has = |other: &FindingView, name: &str| other.evidence.iter().any(|number| number.name == name);
+    let shared = finding.evidence.iter().filter(|number| all.iter().all(|other| has(other, number.name)));
     let number = |number: &EvidenceView| {
         let others = || all.iter().flat_map(|other| &other.evidence).filter(|other| other.name == number.name);
         let low = others().map(|other| other.value).fold(number.value, f64::min);
@@ -108,10 +113,10 @@ fn ranging(finding: &FindingView, all: &[&FindingView], words: &Catalogue) -> Fi
         let text = limited(if from == to { from } else { range }, limit, number.unit, words);
         EvidenceView { text, ..number.clone() }
     };
-    FindingView { evidence: finding.evidence.iter().map(number).collect(), ..finding.clone() }
+    FindingView { evidence: shared.map(number).collect(), ..finding.clone() }
 }
 
-/// Of the workers' memory, that of the cell in which one of them held most is told: it is the one to size by.
+/// Of the workers' memory, that of the cell in which one of them held most is told.
 fn beside(group: &[&CellView], words: &Catalogue) -> Vec<String> {
     if let [cell] = group {
         return cell.beside_limit().map(|sentence| sentence.text.clone()).collect();

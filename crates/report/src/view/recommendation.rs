@@ -47,6 +47,9 @@ pub struct ChoiceView {
     pub take: Option<TakeView>,
     /// Those that it is open of.
     pub open: Vec<String>,
+    /// Those with which most requests fail, which are no choice.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<String>,
     /// About so many blocks more would tell; absent when nothing is open or it cannot be told.
     pub more_blocks: Option<u32>,
     /// The advice.
@@ -110,13 +113,13 @@ pub(crate) fn view(
     let mut notes = expected::by_setting(run, words);
     if found.is_empty() {
         notes.insert(0, words.say("recommend-nothing", &[]));
-        notes.extend(teller.only_cell().and_then(|cell| teller.limit(cell, "recommend-limit-of")));
+        notes.extend(teller.limits());
     }
     RecommendationView {
         choices: found.iter().map(|choice| teller.choice(choice, judged)).collect(),
         notes,
         losing: teller.losing(),
-        scope: (!found.is_empty()).then(|| scope::of(run, &found, words)),
+        scope: Some(scope::of(run, &found, words)),
     }
 }
 
@@ -124,6 +127,17 @@ fn offered(run: &Run, judged: &Judged, others: &Others) -> Vec<Choice> {
     let others = others.each().map(|(metric, verdicts)| (*metric, verdicts));
     let verdicts: Vec<(Metric, &Verdicts)> = [(Metric::Goodput, judged.verdicts())].into_iter().chain(others).collect();
     choices(run, &verdicts)
+}
+
+/// What limits a cell, and the advice about its cause, where one was found.
+fn limited(cell: &CellView) -> Option<(&str, &str)> {
+    let diagnosis = cell.diagnosis.as_ref()?;
+    if SAYS_NOTHING.contains(&diagnosis.primary.title.id.as_str()) {
+        return None;
+    }
+    let cause = diagnosis.contributing.iter().find(|finding| finding.told.id == "told-as-cause");
+    let advice = cause.unwrap_or(&diagnosis.primary).advice.as_ref()?;
+    Some((&diagnosis.headline.text, &advice.text))
 }
 
 /// Whoever puts it into words.
@@ -154,6 +168,7 @@ impl Teller<'_> {
             }
         };
         details.extend(self.rest(choice, take.is_some(), &open));
+        details.extend(self.failing(choice));
         let (limited, id) = match take {
             Some((taken, _)) => (taken, "recommend-limit-then"),
             None => (&choice.stays, "recommend-limit-of"),
@@ -165,6 +180,12 @@ impl Teller<'_> {
             others: choice.others.iter().map(|other| self.name(other)).collect(),
             take: take.map(|(taken, reason)| self.taken(choice, taken, reason)),
             more_blocks: choice.more_blocks(),
+            failing: choice
+                .others
+                .iter()
+                .filter(|other| choice.is_failing(other))
+                .map(|other| self.name(other))
+                .collect(),
             open,
             sentence,
             details,
@@ -261,7 +282,7 @@ impl Teller<'_> {
     /// What became of the other settings, and what it takes to decide what is open.
     fn rest(&self, choice: &Choice, is_taken: bool, open: &[String]) -> Vec<Sentence> {
         let with = |verdict: Verdict| {
-            let of = |setting: &&Setting| setting.overall() == Some(verdict);
+            let of = |setting: &&Setting| setting.overall() == Some(verdict) && !choice.is_failing(setting);
             self.list(choice.others.iter().filter(of).map(|setting| self.words.quoted(&self.name(setting))))
         };
         let mut told = Vec::new();
@@ -275,7 +296,6 @@ impl Teller<'_> {
         } else if !open.is_empty() {
             told.push(self.open(&self.name(&choice.stays), open));
         }
-        told.extend(self.failing(choice));
         told.extend(choice.open().flat_map(|open| self.known(choice, open)));
         if choice.open().any(|setting| setting.open_by().is_some_and(|metric| metric != Metric::Goodput)) {
             told.push(self.words.say("recommend-open-latency", &[]));
@@ -310,18 +330,31 @@ impl Teller<'_> {
 
     /// What limits a cell, and what to do about it: about its cause, where one was found.
     fn limit(&self, cell: &CellView, id: &str) -> Option<Sentence> {
-        let diagnosis = cell.diagnosis.as_ref()?;
-        if SAYS_NOTHING.contains(&diagnosis.primary.title.id.as_str()) {
-            return None;
-        }
-        let cause = diagnosis.contributing.iter().find(|finding| finding.told.id == "told-as-cause");
-        let advice = cause.unwrap_or(&diagnosis.primary).advice.as_ref()?;
-        let mut arguments =
-            vec![("limit", diagnosis.headline.text.as_str().into()), ("advice", advice.text.as_str().into())];
+        let (limit, advice) = limited(cell)?;
+        let mut arguments = vec![("limit", limit.into()), ("advice", advice.into())];
         if id == "recommend-limit-of" {
             arguments.push(("cell", self.words.quoted(&cell.name).into()));
         }
         Some(self.words.say(id, &arguments))
+    }
+
+    /// The same of all cells, of those together that are limited alike; the second copy of the baseline aside.
+    fn limits(&self) -> Vec<Sentence> {
+        let mut told: Vec<(&str, &str, Vec<String>)> = Vec::new();
+        for cell in self.cells.iter().filter(|cell| cell.role != Role::Again) {
+            let Some((limit, advice)) = limited(cell) else { continue };
+            let name = self.words.quoted(&cell.name);
+            match told.iter_mut().find(|(other, what, _)| (*other, *what) == (limit, advice)) {
+                Some((_, _, names)) => names.push(name),
+                None => told.push((limit, advice, vec![name])),
+            }
+        }
+        let say = |(limit, advice, names): (&str, &str, Vec<String>)| {
+            let arguments =
+                [("cell", self.words.list(&names).into()), ("limit", limit.into()), ("advice", advice.into())];
+            self.words.say("recommend-limit-of", &arguments)
+        };
+        told.into_iter().map(say).collect()
     }
 
     /// What a setting sets otherwise than another.
@@ -350,12 +383,6 @@ impl Teller<'_> {
     fn single(&self, setting: &Setting) -> Option<&CellView> {
         let [only] = setting.cells.as_slice() else { return None };
         self.cells.iter().find(|cell| cell.name == *only)
-    }
-
-    /// The only cell of a plan that has one, its second copy aside.
-    fn only_cell(&self) -> Option<&CellView> {
-        let mut cells = self.cells.iter().filter(|cell| cell.role != Role::Again);
-        cells.next().filter(|_| cells.next().is_none())
     }
 
     fn name(&self, setting: &Setting) -> String {

@@ -4,7 +4,7 @@ use crate::language::{Catalogue, Sentence};
 use crate::view::judged::Judged;
 use crate::view::table::{percent, ratio};
 use crate::view::{HostView, RunView, SettingView};
-use model::plan::{Cell, Confinement, Directive, Plan, Role};
+use model::plan::{Cell, Confinement, Directive, Plan, Role, canonical};
 use model::run::{HostFacts, Run, RunEnd};
 use model::trial::{EffectiveSettings, Outcome, Stop, Trial};
 use stats::Warning;
@@ -234,23 +234,24 @@ fn kind_of(settings: &EffectiveSettings) -> &str {
     settings.server.split('/').next().unwrap_or_default()
 }
 
-/// The names of what variants set, of their own server and of services, in small letters.
+/// The names of what variants set, of their own server, of PHP and of services, in small letters.
 fn set_by_variants(plan: &Plan) -> BTreeSet<String> {
     let word = |line: &Directive| {
         let word = line.text.split(|c: char| c.is_whitespace() || c == '=').next().unwrap_or_default();
-        word.to_ascii_lowercase()
+        canonical(word).to_ascii_lowercase()
     };
     let own = plan.variants.iter().flat_map(|variant| &variant.directives).map(word);
     let changes = plan.variants.iter().flat_map(|variant| &variant.servers.changes);
     let of_services = changes.flat_map(|(service, change)| {
         change.directives.iter().map(move |line| format!("{}: {}", service.to_ascii_lowercase(), word(line)))
     });
-    own.chain(of_services).collect()
+    let of_php = plan.variants.iter().flat_map(|variant| variant.php.ini.keys().chain(variant.php.pool.keys()));
+    own.chain(of_services).chain(of_php.map(|name| name.to_ascii_lowercase())).collect()
 }
 
-/// The settings in force that differ, by directive: between cells of the same server, or by what a variant says. That another server has none
-/// of the rest says nothing. What differs between the trials of one cell (a port, a folder) belongs to the instance and means nothing; where no cell of a server had
-/// two trials, only what a variant says can be told from that.
+/// The settings in force that differ, by directive: between cells of the same server, or by what a variant says. That another server has
+/// none of the rest says nothing. What differs between the trials of one cell (a port, a folder) belongs to the instance and means
+/// nothing; where no cell of a server had two trials, only what a variant says can be told from that.
 pub(crate) fn settings(run: &Run) -> Vec<SettingView> {
     let cells = &run.head.plan.cells;
     let known = |trial: &&Trial| !trial.settings.values.is_empty();

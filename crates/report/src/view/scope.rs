@@ -23,13 +23,13 @@ pub struct ScopeView {
     pub sentence: Sentence,
 }
 
-/// The loads of the settings that could be chosen from, and those that something is expected of.
+/// The loads of the settings that could be chosen from, and those that something is expected of; where there was nothing to choose from, all.
 pub(crate) fn of(run: &Run, choices: &[Choice], words: &Catalogue) -> ScopeView {
     let plan = &run.head.plan;
     let settings = || choices.iter().flat_map(|choice| choice.others.iter().chain([&choice.stays]));
     let is_meant = |load: &&LoadSpec| {
         let with_it = |name: &String| plan.cell(name).is_some_and(|cell| cell.load == load.name);
-        !load.expect.is_empty() || settings().any(|setting| setting.cells.iter().any(with_it))
+        choices.is_empty() || !load.expect.is_empty() || settings().any(|setting| setting.cells.iter().any(with_it))
     };
     let loads: Vec<&LoadSpec> = plan.loads.iter().filter(is_meant).chain(&plan.beside).collect();
     let each = |tell: fn(&LoadSpec, &Catalogue) -> String| {

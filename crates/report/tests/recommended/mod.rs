@@ -258,18 +258,18 @@ fn what_fails_mostly_is_not_left_to_choose() {
         &run,
         Language::English,
         &expect![[r#"
-        Not decided: “usual” or “few”.
-          Most requests fail with: “many” (54000 of 61500).
-          More than 100 further blocks would be needed to decide it: longer windows, or a calmer machine."#]],
+            Not decided: “usual” or “few”.
+              More than 100 further blocks would be needed to decide it: longer windows, or a calmer machine.
+              Most requests fail with: “many” (54000 of 61500)."#]],
     );
     check(
         &run,
         Language::Japanese,
         &expect![[r#"
-        未決着: 「usual」か「few」。
-          ほとんどのリクエストが失敗する設定: 「many」（61500 件中 54000 件）。
-          決着には、あと 100 ブロックを超える測定が必要です。測定時間を延ばすか、静かなマシンで測ってくだ
-          さい。"#]],
+            未決着: 「usual」か「few」。
+              決着には、あと 100 ブロックを超える測定が必要です。測定時間を延ばすか、静かなマシンで測ってくだ
+              さい。
+              半数を超えるリクエストが失敗する設定: 「many」（61500 件中 54000 件）。"#]],
     );
     for trial in run.trials.iter_mut().filter(|trial| trial.cell == "usual") {
         trial.load.as_mut().unwrap().counts.failed = [(Failure::Status, 9000)].into();
@@ -283,6 +283,53 @@ fn what_fails_mostly_is_not_left_to_choose() {
           What limits “usual”: too many failures for the rate to mean much. See which failures they are,
           and the end of the error log, before anything is tuned."#]],
     );
+}
+
+/// Nor is it taken, when it is shown to give more.
+#[test]
+fn what_fails_mostly_is_not_taken() {
+    let mut run = run(VARIANTS, rates(1000.0, 1000.0, 2000.0));
+    for trial in run.trials.iter_mut().filter(|trial| trial.cell == "many") {
+        trial.load.as_mut().unwrap().counts.failed = [(Failure::Status, 9000)].into();
+    }
+    check(
+        &run,
+        Language::English,
+        &expect![[r#"
+        Not decided: “usual” or “few”.
+          About 25 blocks more would probably decide it: 50.0 s, by the time that blocks took.
+          Most requests fail with: “many” (54000 of 66067)."#]],
+    );
+    let told = json::render(&View::of(&run, Language::English));
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["recommendation"]["choices"][0]["failing"], serde_json::json!(["many"]));
+    // One trial may have been an accident.
+    run.trials.retain(|trial| trial.block == 0);
+    check(
+        &run,
+        Language::English,
+        &expect![[r#"
+        Not decided: “usual” or “few”, “many”.
+          One block does not show the noise: 3 more tell how much it takes to decide it."#]],
+    );
+}
+
+/// Settings that were asked for different loads are named with them.
+#[test]
+fn what_does_all_is_named_with_what_it_was_asked_for() {
+    let mut run = run(VARIANTS, rates(1000.0, 990.0, 1500.0));
+    let expect: Vec<model::threshold::Threshold> = vec!["failed = 0".to_owned().try_into().unwrap()];
+    run.head.plan.loads[0].expect = expect.clone();
+    let other = model::plan::LoadSpec { name: "upload".to_owned(), ..run.head.plan.loads[0].clone() };
+    run.head.plan.loads.push(other);
+    let few = run.head.plan.cell("few").unwrap().clone();
+    run.head.plan.cells.push(Cell { name: "few, upload".to_owned(), load: "upload".to_owned(), ..few });
+    for trial in run.trials.clone().into_iter().filter(|trial| trial.cell == "few") {
+        run.trials.push(Trial { cell: "few, upload".to_owned(), ..trial });
+    }
+    let notes = View::of(&run, Language::English).recommendation.notes;
+    expect!["Does all that the plan expects, in every trial: “usual” (l), “few” (l, upload), “many” (l)."]
+        .assert_eq(&notes[0].text);
 }
 
 /// The only page that fails decides, however many answers the others give.
@@ -366,7 +413,8 @@ fn who_loses_lines_is_told() {
         }
         View::of(&run, Language::English).recommendation.losing.map(|losing| losing.text)
     };
-    let both = "Lines of the access log are lost with: “10 at once” (400 of 1600), “10, limit 4” (400 of 1600), “10, lock” (300 of 1200).";
+    let both = "Lines of the access log are lost with: “10 at once” (400 of 1600), “10 at once (A/A)” (400 of 1600), \
+                “10, limit 4” (400 of 1600), “10, lock” (300 of 1200).";
     assert_eq!(log(100, 0).as_deref(), Some(both));
     assert_eq!(log(0, 5), None);
 }

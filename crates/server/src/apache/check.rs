@@ -12,10 +12,6 @@ use model::plan::Directive;
 use std::path::Path;
 use std::process::Command;
 
-/// Old names that Apache still takes and does not use in its messages.
-const ALIASES: [(&str, &str); 2] =
-    [("MaxClients", "MaxRequestWorkers"), ("MaxRequestsPerChild", "MaxConnectionsPerChild")];
-
 /// Directives whose whole argument is a number. Apache reads the digits it finds, and 0 when there are none.
 pub(crate) const NUMBERS: [&str; 15] = [
     "ListenBacklog",
@@ -77,10 +73,7 @@ pub(crate) fn check(test: Test<'_>, variant: &str, allow_warnings: &[String], pl
     }
 }
 
-/// The name Apache's messages use for a directive.
-pub(crate) fn canonical(name: &str) -> &str {
-    ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name)).map_or(name, |(_, now)| now)
-}
+pub(crate) use model::plan::canonical;
 
 /// What Apache says against a configuration.
 #[derive(Debug, PartialEq, Eq)]

@@ -45,7 +45,7 @@ fn newest(folder: &Path, before: &str, after: &str) -> Option<PathBuf> {
         let version = name.strip_prefix(before)?.strip_suffix(after)?;
         version.split('.').filter(|part| !part.is_empty()).map(|part| part.parse().ok()).collect()
     };
-    let files = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let files = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).filter(|path| path.is_file());
     let versions = files.filter_map(|file| Some((version(file.file_name()?.to_str()?)?, file)));
     versions.max().map(|(_, file)| file)
 }

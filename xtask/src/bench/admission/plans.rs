@@ -27,7 +27,7 @@ pub(super) fn overhead_own(stand: &Stand, heading: Heading, flags: &Flags) -> an
 const OVERHEAD_PLAN: &str = "plans/admission/overhead-own.toml";
 
 pub(super) fn overload(stand: &Stand, heading: Heading, flags: &Flags) -> anyhow::Result<Section> {
-    let goal = "Goals: as many answers of the programs as 0.95 times those of the best MaxRequestWorkers; nothing read back from swap; the files' p99 at \
+    let goal = "Goals: as many answers of the programs as 0.95 times those of MaxRequestWorkers 4 (the case worker-limits has the best); nothing read back from swap; the files' p99 at \
                 most 1.5 times that beside as many programs with nobody waiting, and at least 20 times lower than with MaxRequestWorkers 4. Judged are \
                 the estimates; the intervals are below.";
     overload_of(stand, heading, flags, "plans/admission/memory-cliff.toml", goal)
@@ -91,7 +91,7 @@ const OVERHEAD: [Goal; 1] = [Goal {
 const OF_PROGRAMS: Goal = Goal {
     what: "answers of the programs, of those with MaxRequestWorkers 4,",
     beside: None,
-    question: "the programs, against the best MaxRequestWorkers",
+    question: "the programs, against MaxRequestWorkers 4",
     metric: "throughput",
     figure: "ratio",
     limit: Limit::AtLeast(OF_THE_BEST),

@@ -3,7 +3,6 @@
 use super::Teller;
 use crate::language::Sentence;
 use crate::view::{CellView, beside};
-use model::plan::Role;
 use stats::{Comparison, Verdict};
 use verdicts::{Choice, Metric, Reason, Setting};
 
@@ -58,14 +57,14 @@ impl Teller<'_> {
         told.collect()
     }
 
-    /// With which settings most requests fail, where nothing else speaks against them.
+    /// With which settings most requests fail.
     pub(super) fn failing(&self, choice: &Choice) -> Option<Sentence> {
         let of = |setting: &Setting| {
             let cells = self.cells.iter().filter(|cell| setting.cells.contains(&cell.name));
             let (failed, good) = cells.fold((0, 0), |(failed, good), cell| (failed + cell.failed(), good + cell.good));
             self.part_of(&self.name(setting), failed, failed + good)
         };
-        let list = self.list(choice.failing().map(of));
+        let list = self.list(choice.others.iter().filter(|other| choice.is_failing(other)).map(of));
         (!list.is_empty()).then(|| self.words.say("recommend-fails", &[("list", list.into())]))
     }
 
@@ -73,7 +72,7 @@ impl Teller<'_> {
     /// lose is not among them.
     pub(super) fn losing(&self) -> Option<Sentence> {
         let logs = self.cells.iter().filter_map(|cell| Some((cell, cell.logged.as_ref()?)));
-        let losing = logs.filter(|(cell, logged)| cell.role != Role::Again && logged.writes && logged.lost_least > 0);
+        let losing = logs.filter(|(_, logged)| logged.writes && logged.lost_least > 0);
         let list = self.list(losing.map(|(cell, logged)| self.part_of(&cell.name, logged.lost_least, logged.answers)));
         (!list.is_empty()).then(|| self.words.say("recommend-loses", &[("list", list.into())]))
     }
