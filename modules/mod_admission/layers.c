@@ -74,9 +74,10 @@ static ADM_INLINE bool concerns(const group_rule *rule, const request_rec *r, ha
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 /* Where an address that ProxyPassMatch or RewriteRule made for PHP-FPM, proxy:fcgi://... or proxy:unix:...|fcgi://..., has its script and
- * more behind that: PHP-FPM, which looks for the file, takes it as PATH_INFO. Where the name is a folder's, its scripts count together. */
+ * more behind that: PHP-FPM, which looks for the file, takes it as PATH_INFO. It may be a balancer's, too, of which nobody knows yet what
+ * its members speak. Where the name is a folder's, its scripts count together. */
 static const char *after_script(const char *address) {
-  bool is_fcgi = !strncmp(address, "proxy:fcgi:", 11) || (!strncmp(address, "proxy:unix:", 11) && strstr(address, "|fcgi:"));
+  bool is_fcgi = !strncmp(address, "proxy:fcgi:", 11) || !strncmp(address, "proxy:balancer:", 15) || (!strncmp(address, "proxy:unix:", 11) && strstr(address, "|fcgi:"));
   const char *script = is_fcgi ? strstr(address, ".php/") : NULL;
   return script ? script + 4 : NULL;
 }

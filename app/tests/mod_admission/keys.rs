@@ -189,20 +189,27 @@ fn times_of_day() {
 #[test]
 fn what_follows_a_script_of_php_fpm_is_no_other_file() {
     let text = "AdmissionGroup one limit=1\nAdmissionUse one\n\
-                ProxyPassMatch \"^/pass/(.*)$\" \"unix:FOLDER/php.sock|fcgi://localhostFOLDER/www/$1\"\n";
+                ProxyPassMatch \"^/pass/(.*)$\" \"unix:FOLDER/php.sock|fcgi://localhostFOLDER/www/$1\"\n\
+                LoadModule slotmem_shm_module /usr/lib/apache2/modules/mod_slotmem_shm.so\n\
+                LoadModule lbmethod_byrequests_module /usr/lib/apache2/modules/mod_lbmethod_byrequests.so\n\
+                LoadModule proxy_balancer_module /usr/lib/apache2/modules/mod_proxy_balancer.so\n\
+                <Proxy balancer://fpm>\nBalancerMember \"unix:FOLDER/php.sock|fcgi://localhost\"\n</Proxy>\n\
+                ProxyPassMatch \"^/share/(.*)$\" \"balancer://fpmFOLDER/www/$1\"\n";
     let told = Told { mpm: Mpm::Event, php: Php::Fpm, text, files: &[] };
     let Some(server) = Server::told(&told) else { return };
-    let gate = server.gate("g");
-    let held = server.send("/pass/page.php/1?gate=g");
-    server.wait_started(1);
-    for path in ["/pass/page.php/2", "/pass/page.php", "/pass/page.php?x=/other.php/", "/pass/page.php/2/x.php/3"] {
-        assert_eq!(server.get(path).status, 503, "{path}");
+    for way in ["/pass", "/share"] {
+        let (gate, begun) = (server.gate("g"), server.started());
+        let held = server.send(&format!("{way}/page.php/1?gate=g"));
+        server.wait_started(begun + 1);
+        for path in ["/page.php/2", "/page.php", "/page.php?x=/other.php/", "/page.php/2/x.php/3"] {
+            assert_eq!(server.get(&format!("{way}{path}")).status, 503, "{way}{path}");
+        }
+        gate.open();
+        assert_eq!(held.answer().status, 200, "{way}");
+        server.wait_idle();
+        assert_eq!(server.get(&format!("{way}/page.php/2")).status, 200);
+        server.wait_idle();
     }
-    gate.open();
-    assert_eq!(held.answer().status, 200);
-    server.wait_idle();
-    assert_eq!(server.get("/pass/page.php/2").status, 200);
-    server.wait_idle();
 }
 
 /// A virtual host is one, whatever its aliases are called; another host has permits of its own.

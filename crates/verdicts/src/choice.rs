@@ -305,10 +305,10 @@ impl Choice {
     }
 
     /// Whether most requests fail with a setting, and with the one that stays they do not. It is no choice, however many good answers it
-    /// gives.
+    /// gives, unless that one gives none.
     #[must_use]
     pub fn is_failing(&self, other: &Setting) -> bool {
-        other.fails && self.stays.trials > 1 && !self.stays.fails
+        other.fails && self.stays.trials > 1 && !self.stays.fails && self.stays.good_per_s > 0.0
     }
 
     /// Those that it is open of, the one that is taken not among them. Where only some give any answers, or do what is expected, they have
@@ -341,7 +341,7 @@ impl Choice {
     /// Those that can be taken, with their places: where any setting meets what is expected, none that misses it, and none that is
     /// [failing](Choice::is_failing). Of what was not measured nobody knows.
     fn fit(&self) -> impl Iterator<Item = (usize, &Setting)> {
-        let some_meet = self.stays.meets || self.others.iter().any(|other| other.meets);
+        let some_meet = self.stays.meets || self.others.iter().any(|other| other.meets && !self.is_failing(other));
         let is_fit = move |other: &Setting| (other.meets || !some_meet || other.trials == 0) && !self.is_failing(other);
         self.others.iter().enumerate().filter(move |(_, other)| is_fit(other))
     }

@@ -404,7 +404,7 @@ static void costs(rounds *r) {
   adm_release(table, &first, NULL, NULL);
 }
 
-/* Who is in a page already when it is seen first was a copy of the parent when it began. */
+/* Who is in a page already when it is seen first was a copy of the parent when it began: with prefork that is what the page is measured from. */
 static void costs_of_who_is_in_a_page_at_once(rounds *r) {
   adm_answer held;
   write_file("control", "heavy cost=learn:10M\n");

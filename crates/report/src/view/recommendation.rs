@@ -111,15 +111,18 @@ pub(crate) fn view(
     let beside: Vec<(&str, Vec<Choice>)> = beside.iter().map(|seen| (seen.load.name.as_str(), of_load(seen))).collect();
     let teller = Teller { run, cells, beside: &beside, words };
     let mut notes = expected::by_setting(run, words);
+    let mut is_limited = false;
     if found.is_empty() {
         notes.insert(0, words.say("recommend-nothing", &[]));
-        notes.extend(teller.limits());
+        let limits = teller.limits();
+        is_limited = !limits.is_empty();
+        notes.extend(limits);
     }
     RecommendationView {
         choices: found.iter().map(|choice| teller.choice(choice, judged)).collect(),
         notes,
         losing: teller.losing(),
-        scope: Some(scope::of(run, &found, words)),
+        scope: (!found.is_empty() || is_limited).then(|| scope::of(run, &found, words)),
     }
 }
 

@@ -246,7 +246,10 @@ fn set_by_variants(plan: &Plan) -> BTreeSet<String> {
         change.directives.iter().map(move |line| format!("{}: {}", service.to_ascii_lowercase(), word(line)))
     });
     let of_php = plan.variants.iter().flat_map(|variant| variant.php.ini.keys().chain(variant.php.pool.keys()));
-    own.chain(of_services).chain(of_php.map(|name| name.to_ascii_lowercase())).collect()
+    // In a pool's file a setting of PHP's own stands as php_admin_value[memory_limit].
+    let plain =
+        |name: &str| name.split_once('[').map_or(name, |(_, rest)| rest.trim_end_matches(']')).to_ascii_lowercase();
+    own.chain(of_services).chain(of_php.map(|name| plain(name))).collect()
 }
 
 /// The settings in force that differ, by directive: between cells of the same server, or by what a variant says. That another server has
