@@ -59,14 +59,7 @@ fn by_priority() {
 /// Retry-After is the time after which there may be room: what the page took the last time, and up to half of that more.
 #[test]
 fn when_to_come_again_is_told_by_what_pages_took() {
-    let Some(server) = Server::start(
-        Mpm::Event,
-        "AdmissionGroup one limit=1
-AdmissionUse one
-",
-    ) else {
-        return;
-    };
+    let Some(server) = Server::start(Mpm::Event, "AdmissionGroup one limit=1\nAdmissionUse one\n") else { return };
     let asked = Instant::now();
     let gate = server.gate("g");
     let first = server.send("/page.probe?gate=g");
