@@ -12,6 +12,7 @@
 #include <apr_strings.h>
 #include <http_core.h>
 #include <http_log.h>
+#include <unixd.h>
 
 APLOG_USE_MODULE(admission);
 
@@ -164,6 +165,10 @@ static void warn(server_rec *main_server) {
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
                  "ADM0007: AdmissionHoldFd: in a process with threads a program keeps the permits of all requests that have one "
                  "when it is started, not only its own; it is exact with prefork");
+  if (ap_unixd_config.chroot_dir && current->groups->nelts > 0)
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
+                 "ADM0019: ChrootDir %s: unless they are laid out below it there is no /proc there, and none of the files that directives of this "
+                 "module name: the control file, status.json, a changed policy, AdmissionHoldFd, cost=learn and adaptive limits have no effect", ap_unixd_config.chroot_dir);
   bool costs = false;
   for (int i = 0; i < current->groups->nelts; i++) {
     const adm_settings *settings = &APR_ARRAY_IDX(current->groups, i, group_rule *)->settings;

@@ -138,15 +138,9 @@ static visit *keep(const visit *v, apr_pool_t *pool) {
 
 /* ---- the decision ------------------------------------------------------------------------------------------------ */
 
-static void uncount(const visit *v) {
-  adm_group *group = adm_group_at(running.table, v->answer.group);
-  if (group) atomic_fetch_sub(&group->counts.rejected, 1);
-}
-
 /* Turned away at once: perhaps because of permits and waiters of the dead. */
 static void try_again(visit *v, const adm_request *request) {
   if (!runtime_heal(false)) return;
-  uncount(v); /* was none after all */
   uint64_t waited_ns = v->answer.wait_ns;
   adm_request again = *request;
   again.may_wait &= waited_ns == 0; /* once is enough: it would come to the end of a queue */
@@ -161,7 +155,6 @@ static void try_again_behind_oneself(visit *v, const adm_request *request) {
   const adm_group *full = adm_group_at(running.table, v->answer.group);
   if (!full || !(full->hold || full == running.budget)) return;
   send_what_is_kept_back(v->r);
-  uncount(v);
   adm_request at_once = *request;
   at_once.may_wait = false;
   adm_admit(running.table, running.owner, &at_once, &v->answer);
@@ -200,6 +193,7 @@ static bool decide(visit *v, const place_rules *place, bool inside) {
   request.observe = v->host->engine == ENGINE_OBSERVE;
   request.hold_file = running.hold_path && place->hold_file == 1;
   request.priority = place->priorities ? layers_priority(v->r, place) : 0;
+  request.tells_later = true; /* turn_away does */
   request.slice_ms = 0;
   request.client = &who_waits;
   request.world = v->r;
@@ -225,8 +219,10 @@ static void let_error_page_through(visit *v) {
 static __attribute__((noinline)) int turn_away(visit *v) {
   request_rec *r = v->r;
   const visit *refused = layers_turned_away(r);
-  if (!refused) return respond_reject(keep(v, r->pool)); /* its error page will ask what became of it */
-  uncount(v);
+  if (!refused) {
+    if (v->answer.outcome == ADM_REJECTED) adm_tell_rejected(running.table, &v->answer);
+    return respond_reject(keep(v, r->pool)); /* its error page will ask what became of it */
+  }
   ap_set_module_config(r->request_config, &admission_module, NULL);
   return refused->r->status;
 }

@@ -36,7 +36,7 @@ struct rounds {
 
   adm_settings *settings;            /* what each rule is to be now, by configuration and control file */
   adm_adapt *adapt;                  /* of each rule */
-  uint64_t turned_away[ADM_GROUPS];  /* so far, of each group */
+  uint32_t turned_away[ADM_GROUPS];  /* so far, of each group: `full` */
   bool adapts, learns;               /* whether any rule does */
   bool carries;                      /* whether anybody may be left in an earlier table */
   adm_reading reading;
@@ -233,11 +233,10 @@ static void survey(const rounds *r, adm_demand demand[ADM_GROUPS]) {
   }
 }
 
-/* Whether the group has turned somebody away since the round before. */
+/* Whether the group's limit has turned somebody away since the round before. */
 static bool has_refused(rounds *r, unsigned rule) {
-  const adm_counts *counts = &group_of(r, rule)->counts;
-  uint64_t now = counts->rejected + counts->timeout + counts->would_reject, *before = &r->turned_away[r->plan.groups[rule]];
-  bool more = r->last_ns && now > *before; /* what was counted before this controller began is nobody's who asks now */
+  uint32_t now = group_of(r, rule)->full, *before = &r->turned_away[r->plan.groups[rule]];
+  bool more = r->last_ns && now != *before; /* what was counted before this controller began is nobody's who asks now */
   *before = now;
   return more;
 }

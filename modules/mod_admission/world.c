@@ -45,20 +45,19 @@ static const cgroup_files versions[] = {
   {"sys/fs/cgroup/memory", "memory", "/memory.usage_in_bytes", "/none", "/memory.limit_in_bytes"},
 };
 
-/* The own group and all above it: each can be the one that is short. `stall` is told whether a group said so itself. */
-static bool read_cgroups(const char *root, const char *own, const cgroup_files *files, adm_reading *reading) {
+/* The own group and all above it: each can be the one that is short. The stalls are those of the nearest that tells them. */
+static void read_cgroups(const char *root, const char *own, const cgroup_files *files, adm_reading *reading) {
   char path[PATH_MAX + 64], group[PATH_MAX];
   char text[TEXT_BYTES], current[TEXT_BYTES], high[TEXT_BYTES], max[TEXT_BYTES], stat[TEXT_BYTES];
-  bool stall = false;
-  if (!adm_cgroup_path(own, files->controller, group, sizeof group)) return false;
+  if (!adm_cgroup_path(own, files->controller, group, sizeof group)) return;
   for (;;) {
     if (strcmp(group, "/") == 0) group[0] = '\0';
     snprintf(path, sizeof path, "%s%s", files->mount, group);
-    if (!stall) stall = adm_read_psi(text_of(root, path, "/memory.pressure", text), reading);
+    if (!reading->group.known) adm_read_psi(text_of(root, path, "/memory.pressure", text), &reading->group);
     adm_read_cgroup(text_of(root, path, files->current, current), text_of(root, path, files->high, high),
                     text_of(root, path, files->max, max), text_of(root, path, "/memory.stat", stat), reading);
     char *slash = strrchr(group, '/');
-    if (!slash) return stall;
+    if (!slash) return;
     *slash = '\0';
   }
 }
@@ -68,10 +67,9 @@ adm_reading world_reading(const char *root, uint64_t now_ns) {
   adm_reading reading = {.at_ns = now_ns};
   adm_read_meminfo(text_of(root, "proc", "/meminfo", text), &reading);
   adm_read_vmstat(text_of(root, "proc", "/vmstat", text), &reading);
-  bool stall = false;
+  adm_read_psi(text_of(root, "proc", "/pressure/memory", text), &reading.machine);
   if (text_of(root, "proc", "/self/cgroup", own))
-    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) stall |= read_cgroups(root, own, &versions[i], &reading);
-  if (!stall) adm_read_psi(text_of(root, "proc", "/pressure/memory", text), &reading);
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) read_cgroups(root, own, &versions[i], &reading);
   return reading;
 }
 

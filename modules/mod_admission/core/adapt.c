@@ -18,10 +18,12 @@ static bool short_of_memory(const adm_demand *demand, const adm_pressure *pressu
   return pressure->knows_memory && (pressure->available < reserve || pressure->available - reserve < demand->cost);
 }
 
-/* Whether there is a use for one more permit, and nothing against it. Nothing known about memory is against it. */
+/* Whether there is a use for one more permit, and nothing against it. Nothing known about memory is against it. Who was turned away found all
+ * places taken, whatever is held at the moment of this step. */
 static bool may_raise(uint32_t limit, const adm_demand *demand, const adm_pressure *pressure) {
   bool calm = pressure->knows_stall ? pressure->stall < STALL_LOW : pressure->knows_memory && pressure->swapped_in < 1;
-  return calm && (demand->waiting > 0 || demand->refused) && demand->held >= limit / 2 && limit < demand->max;
+  bool used = demand->refused || (demand->waiting > 0 && demand->held >= limit / 2);
+  return calm && used && limit < demand->max;
 }
 
 static uint32_t between(uint32_t limit, uint32_t min, uint32_t max) {

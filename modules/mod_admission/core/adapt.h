@@ -22,7 +22,7 @@ typedef struct adm_demand {
   uint32_t min, max;      /* bounds now */
   uint32_t held, waiting; /* of the group's busiest entry */
   uint64_t cost;          /* bytes that one more request needs; 0: unknown */
-  bool refused;           /* whether somebody was turned away since the last step */
+  bool refused;           /* whether somebody was turned away by the limit since the last step */
 } adm_demand;
 
 /* Bytes that are to stay free: 5 % of the memory. */

@@ -115,6 +115,7 @@ typedef struct adm_group {
   _Atomic uint32_t limit, settings_limit, queue, timeout_ms, status, cost, settings_cost, min, max;
   _Atomic uint32_t mode, order, adaptive, learn, hold;
   _Atomic uint32_t retired;    /* how many configurations in a row have not named it: its place may be given to another */
+  _Atomic uint32_t full;       /* how often somebody was turned away, or would have been, by `limit` itself and no lower one of his own */
   adm_counts counts;
   adm_histogram wait, service;
 } adm_group;
@@ -245,6 +246,7 @@ typedef struct adm_request {
   bool may_wait;          /* false for a request inside one that holds permits: it must not wait for itself */
   bool observe;           /* no group turns this one away, whatever its mode */
   bool hold_file;         /* the permit is tied to a program (AdmissionHoldFd) */
+  bool tells_later;       /* ADM_REJECTED is not counted: the caller may ask once more, and then calls adm_tell_rejected */
   int32_t priority;       /* lower goes first */
   uint32_t slice_ms;      /* how often a waiting request looks around (client gone, settings changed); 0: 250 */
   const adm_client *client; /* NULL: nobody is asked */
@@ -282,6 +284,10 @@ typedef struct adm_answer {
 
 /* Decides about one request; waits, if it may. `now` is CLOCK_MONOTONIC in nanoseconds. */
 adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *request, adm_answer *answer);
+
+/* Counts an answer ADM_REJECTED to a request that `tells_later`: a counter of refusals that went up and down again would be taken for one
+ * that began anew. */
+void adm_tell_rejected(adm_table *table, const adm_answer *answer);
 
 /* Gives the permits of an answer back; a second call does nothing. `lingers` as for adm_sweep, or NULL. */
 void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void *world);

@@ -31,8 +31,8 @@ typedef struct attempt {
   uint64_t joined_ns; /* when it came to the queue that it waits in, or would */
   uint64_t longest_ns; /* that it may wait, whatever its group says */
   layer_place place[ADM_LAYERS];
-  uint32_t over; /* a bit for each layer that was full and only observes */
-  bool open;
+  uint32_t over;     /* a bit for each layer that was full and only observes */
+  uint32_t no_place; /* a bit for each layer in which there was no cell for the permit */
 } attempt;
 
 static void find_place(attempt *a, unsigned k) {
@@ -45,7 +45,12 @@ static void find_place(attempt *a, unsigned k) {
   if (place->mode == ADM_OFF) return;
   place->key = entry_key((uint32_t)layer->group, layer->key);
   place->entry = entry_of(a->table, a->owner, (uint32_t)layer->group, place->key, layer->label, a->now_ns);
-  a->open |= place->entry == NULL;
+}
+
+/* Whether the table could not say whether layer k is full. */
+static bool is_uncounted(const attempt *a, unsigned k) {
+  const layer_place *place = &a->place[k];
+  return place->group && place->mode != ADM_OFF && (!place->entry || a->no_place >> k & 1);
 }
 
 static uint32_t limit_of(const attempt *a, unsigned k) {
@@ -76,7 +81,7 @@ static standing standing_in(const attempt *a, unsigned k) {
  * whose turn it is in another layer's queue goes by its age here, too, or it would give its turn up for people who came after it. */
 static bool others_first(const attempt *a, unsigned k, int turn) {
   if (turn == (int)k) return false;
-  if (turn < 0) return queue_is_closed(a->table, a->place[k].entry, a->request->layer[k].at_most);
+  if (turn < 0) return queue_is_closed(a->table, a->place[k].entry, a->request->layer[k].at_most, a->now_ns);
   standing mine = standing_in(a, k);
   return queue_before(a->table, a->place[k].entry, &mine, a->now_ns) > 0;
 }
@@ -111,8 +116,8 @@ static bool take(attempt *a, unsigned k, int turn) {
   }
   if (result == TAKEN)
     a->answer->permit[a->answer->permits++] = (adm_permit){place->entry, taken.cell, k, taken.token};
-  else
-    a->open = true;
+  else if (!(a->over >> k & 1))
+    a->no_place |= 1u << k;
   return true;
 }
 
@@ -142,7 +147,7 @@ static bool looks_full(attempt *a, unsigned k, int turn) {
 static int take_all(attempt *a, int turn) {
   a->answer->limit = a->answer->held = 0;
   a->answer->group = -1;
-  a->over = 0;
+  a->over = a->no_place = 0;
   for (unsigned k = 0; k < a->request->layers && a->request->layers > 1; k++)
     if (looks_full(a, k, turn)) return (int)k;
   for (unsigned k = 0; k < a->request->layers; k++) {
@@ -179,7 +184,7 @@ static uint64_t rest(const attempt *a, unsigned k) {
   adm_entry *entry = a->place[k].entry;
   uint64_t may = (uint64_t)manners_of(a, k)->timeout_ms * 1000000u;
   uint64_t left = left_of(may < a->longest_ns ? may : a->longest_ns, a->now_ns - a->arrived_ns);
-  if (!queue_overloaded(a->table, entry, a->now_ns)) return left;
+  if (!queue_overloaded(a->table, entry, a->request->layer[k].at_most, a->now_ns)) return left;
   uint64_t here = left_of(queue_patience_ns(entry), a->now_ns - a->joined_ns);
   return here < left ? here : left;
 }
@@ -281,25 +286,31 @@ static bool may_wait(attempt *a, unsigned full) {
   return a->longest_ns > 0;
 }
 
+/* Notes who was turned away by `limit`. */
+static void count_full(adm_group *group, uint32_t limit) {
+  if (limit >= group->limit) atomic_fetch_add_explicit(&group->full, 1, memory_order_relaxed);
+}
+
 static void count(attempt *a, adm_outcome outcome) {
+  if (outcome == ADM_REJECTED && a->request->tells_later) return;
   for (unsigned k = 0; k < a->request->layers; k++) {
     adm_group *group = a->place[k].group;
     if (!group || a->place[k].mode == ADM_OFF) continue;
-    if (!a->place[k].entry) { /* the table had no room for it */
+    if (is_uncounted(a, k)) {
       if (adm_was_admitted(outcome)) group->counts.open++;
       continue;
     }
     bool here = a->request->layer[k].group == a->answer->group;
     adm_counts *counts = &group->counts;
     _Atomic uint64_t *which = NULL;
-    if (outcome == ADM_OPEN) which = &counts->open;
-    else if (adm_was_admitted(outcome) && a->over >> k & 1) which = &counts->would_reject;
+    if (adm_was_admitted(outcome) && a->over >> k & 1) which = &counts->would_reject;
     else if (outcome == ADM_QUEUED && here) which = &counts->queued;
     else if (adm_was_admitted(outcome)) which = &counts->admitted;
     else if (outcome == ADM_REJECTED && here) which = &counts->rejected;
     else if (outcome == ADM_TIMEOUT && here) which = &counts->timeout;
     else if (outcome == ADM_GONE && here) which = &counts->gone;
     if (which) atomic_fetch_add_explicit(which, 1, memory_order_relaxed);
+    if (which == &counts->rejected || which == &counts->timeout || which == &counts->would_reject) count_full(group, limit_of(a, k));
   }
 }
 
@@ -346,11 +357,11 @@ static __attribute__((noinline)) adm_outcome go(adm_table *table, adm_owner owne
   a.token = token;
   a.now_ns = a.arrived_ns = a.joined_ns = answer->since_ns;
   a.longest_ns = UINT64_MAX;
-  a.over = 0;
-  a.open = false;
+  a.over = a.no_place = 0;
   for (unsigned k = 0; k < request->layers; k++) find_place(&a, k);
   answer->outcome = decide(&a);
-  if (a.open && answer->outcome == ADM_ADMITTED) answer->outcome = ADM_OPEN;
+  for (unsigned k = 0; k < request->layers && answer->outcome == ADM_ADMITTED; k++)
+    if (is_uncounted(&a, k)) answer->outcome = ADM_OPEN;
   answer->since_ns = a.now_ns;
   count(&a, answer->outcome);
   return answer->outcome;
@@ -442,6 +453,13 @@ adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *requ
   uint64_t token = token_make(table, owner);
   if (!walk_in(table, request, token, answer)) return go(table, owner, request, token, answer);
   return answer->outcome = ADM_ADMITTED;
+}
+
+void adm_tell_rejected(adm_table *table, const adm_answer *answer) {
+  adm_group *group = adm_group_at(table, answer->group);
+  if (!group) return;
+  atomic_fetch_add_explicit(&group->counts.rejected, 1, memory_order_relaxed);
+  count_full(group, answer->limit);
 }
 
 void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void *world) {

@@ -27,16 +27,16 @@ static counterpart of_entry(const adm_table *table, const adm_table *from, const
   return (counterpart){there, there < 0 ? 0 : entry_key((uint32_t)there, key ^ group_mark(group))};
 }
 
-/* What an entry holds itself. Who was woken to take its turn has it already, and will be in a cell when it gets a CPU. */
+/* What an entry holds itself. Who was woken to take its turn has it already, and will be in a cell when it gets a CPU, or is stopped. */
 static uint64_t own_weight(const adm_table *table, adm_entry *entry) {
-  uint64_t sum = 0;
+  uint64_t sum = 0, late_ns = ago(adm_now_ns(), TURN_NS);
   for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
     uint64_t token = cells_of(entry)[i];
     if (!token_is_carried(token)) sum += token_cost(token);
   }
   for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
     uint64_t token = waiting_of(table, entry)[i];
-    if (token_state(token) == WAITER_WOKEN) sum += token_cost(token);
+    if (token_state(token) == WAITER_WOKEN && waiters_of(table, entry)[i].woken_ns >= late_ns) sum += token_cost(token);
   }
   return sum;
 }

@@ -45,12 +45,12 @@ static bool psi_total(const char *text, const char *which, uint64_t *value) {
   return total && (!end || total < end) && number(total + strlen("total="), value);
 }
 
-bool adm_read_psi(const char *text, adm_reading *reading) {
+bool adm_read_psi(const char *text, adm_stalls *stalls) {
   uint64_t some, full;
   if (!text || !psi_total(text, "some ", &some)) return false;
-  reading->some_us = some;
-  reading->full_us = psi_total(text, "full ", &full) ? full : 0;
-  return reading->knows_stall = true;
+  stalls->some_us = some;
+  stalls->full_us = psi_total(text, "full ", &full) ? full : 0;
+  return stalls->known = true;
 }
 
 bool adm_read_meminfo(const char *text, adm_reading *reading) {
@@ -124,14 +124,22 @@ static double fraction(uint64_t before_us, uint64_t after_us, double seconds) {
   return part < 1 ? part : 1;
 }
 
+/* Adds the stalls of one file, where they are more than those of another. */
+static void add_stalls(adm_pressure *p, const adm_stalls *before, const adm_stalls *after, double seconds) {
+  if (!before->known || !after->known) return;
+  double some = fraction(before->some_us, after->some_us, seconds), full = fraction(before->full_us, after->full_us, seconds);
+  if (some > p->stall) p->stall = some;
+  if (full > p->full) p->full = full;
+  p->knows_stall = true;
+}
+
 adm_pressure adm_pressure_between(const adm_reading *before, const adm_reading *after) {
   adm_pressure p = {.knows_memory = after->knows_memory, .available = after->available, .total = after->total};
   if (after->at_ns <= before->at_ns) return p;
   double seconds = (double)(after->at_ns - before->at_ns) / 1e9;
-  p.knows_stall = before->knows_stall && after->knows_stall;
   p.knows_swap = before->knows_swap && after->knows_swap;
-  if (p.knows_stall) p.stall = fraction(before->some_us, after->some_us, seconds);
-  if (p.knows_stall) p.full = fraction(before->full_us, after->full_us, seconds);
+  add_stalls(&p, &before->machine, &after->machine, seconds);
+  add_stalls(&p, &before->group, &after->group, seconds);
   if (p.knows_swap) p.swapped_in = growth(before->swapped_in, after->swapped_in) / seconds;
   return p;
 }

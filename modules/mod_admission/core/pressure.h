@@ -14,11 +14,17 @@
 
 #define ADM_UNBOUNDED UINT64_MAX /* no limit: `max` in a cgroup v2 file */
 
+/* Of one PSI file: time in which some, all tasks waited for memory. */
+typedef struct adm_stalls {
+  bool known;
+  uint64_t some_us, full_us;
+} adm_stalls;
+
 /* Raw counters at one moment. */
 typedef struct adm_reading {
   uint64_t at_ns;
-  bool knows_stall, knows_swap, knows_memory;
-  uint64_t some_us, full_us;  /* time in which some, all tasks waited for memory */
+  bool knows_swap, knows_memory;
+  adm_stalls machine, group;
   uint64_t swapped_in;        /* pages */
   uint64_t available, total;  /* bytes: what can still be taken, and of how much: those of the machine or the cgroup that leaves least */
 } adm_reading;
@@ -26,7 +32,7 @@ typedef struct adm_reading {
 /* What two readings say. */
 typedef struct adm_pressure {
   bool knows_stall, knows_swap, knows_memory;
-  double stall, full;         /* fractions of the time between them, 0 to 1 */
+  double stall, full;         /* fractions of the time between them, 0 to 1, of the machine or the group, whichever is more */
   double swapped_in;          /* pages per second */
   uint64_t available, total;  /* bytes, of the later reading */
 } adm_pressure;
@@ -34,7 +40,7 @@ typedef struct adm_pressure {
 adm_pressure adm_pressure_between(const adm_reading *before, const adm_reading *after);
 
 /* /proc/pressure/memory or memory.pressure of a cgroup. */
-bool adm_read_psi(const char *text, adm_reading *reading);
+bool adm_read_psi(const char *text, adm_stalls *stalls);
 
 /* /proc/meminfo: MemAvailable and MemTotal. */
 bool adm_read_meminfo(const char *text, adm_reading *reading);

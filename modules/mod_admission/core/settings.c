@@ -328,12 +328,14 @@ bool adm_cost_check(const adm_settings *settings, uint32_t budget, char *error) 
 }
 
 bool adm_name_check(const char *name, char *error) {
-  static const char *const taken[] = {"memory", "queue-workers", "none"};
+  enum { NONE = 2 };
+  static const char *const taken[] = {"memory", "queue-workers", [NONE] = "none"};
   static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
   char quoted[64];
   size_t length = strlen(name);
   for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
-    if (strcmp(name, taken[i]) != 0) continue;
+    bool same = i == NONE ? strcasecmp(name, taken[i]) == 0 : strcmp(name, taken[i]) == 0; /* AdmissionUse takes none in any case */
+    if (!same) continue;
     snprintf(error, ADM_ERROR, "%s: this name has a meaning of its own", name);
     return false;
   }

@@ -221,14 +221,34 @@ adm_owner adm_owner_of(const adm_table *table, uint32_t pid) {
   return ADM_NOBODY;
 }
 
-/* Takes back what one owner has in one entry. */
-static adm_swept sweep_entry(adm_table *table, adm_entry *entry, adm_owner owner, adm_lingers lingers, void *world) {
+/* Owners who are gone: each at its place, ADM_NOBODY at the others. To go through all entries once is enough for all of them. */
+typedef struct gone {
+  adm_owner at[ADM_OWNERS];
+  bool any;
+} gone;
+
+static uint32_t place_of(adm_owner owner) { return (owner >> 9) % ADM_OWNERS; }
+
+static bool is_gone(const gone *gone, adm_owner owner) { return owner != ADM_NOBODY && gone->at[place_of(owner)] == owner; }
+
+static void nobody_is_gone(gone *gone) {
+  for (uint32_t i = 0; i < ADM_OWNERS; i++) gone->at[i] = ADM_NOBODY;
+  gone->any = false;
+}
+
+static void add_gone(gone *gone, adm_owner owner) {
+  gone->at[place_of(owner)] = owner;
+  gone->any = true;
+}
+
+/* Takes back what they have in one entry. */
+static adm_swept sweep_entry(adm_table *table, adm_entry *entry, const gone *gone, adm_lingers lingers, void *world) {
   _Atomic uint64_t *cell = cells_of(entry), *waiting = waiting_of(table, entry);
   adm_swept swept = {0};
   for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
     uint64_t token = cell[i];
     unsigned state = token_state(token);
-    if ((state != CELL_CLAIM && state != CELL_HELD) || token_owner(token) != owner) continue;
+    if ((state != CELL_CLAIM && state != CELL_HELD) || !is_gone(gone, token_owner(token))) continue;
     bool stays = state == CELL_HELD && (token & TOKEN_HOLD) && lingers && lingers(world, hold_byte(table, entry, i));
     if (!atomic_compare_exchange_strong(&cell[i], &token, stays ? token_in_state(token, CELL_LINGER) : 0)) continue;
     swept.room |= !stays;
@@ -237,7 +257,7 @@ static adm_swept sweep_entry(adm_table *table, adm_entry *entry, adm_owner owner
   for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
     uint64_t token = waiting[i];
     /* Again, when somebody wakes the dead one meanwhile: a turn that nobody takes would be kept for it for ever. */
-    while (token_state(token) != WAITER_FREE && token_owner(token) == owner) {
+    while (token_state(token) != WAITER_FREE && is_gone(gone, token_owner(token))) {
       STEP("sweep: found waiting");
       if (!atomic_compare_exchange_strong(&waiting[i], &token, 0)) continue;
       swept.room = true;
@@ -252,35 +272,46 @@ static adm_swept sweep_entry(adm_table *table, adm_entry *entry, adm_owner owner
 
 static adm_swept both(adm_swept a, adm_swept b) { return (adm_swept){a.permits + b.permits, a.room || b.room}; }
 
-adm_swept adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void *world) {
+static adm_swept sweep(adm_table *table, const gone *gone, adm_lingers lingers, void *world) {
   adm_swept swept = {0};
-  if (owner == ADM_NOBODY) return swept;
-  uint32_t index = (owner >> 9) % ADM_OWNERS;
-  _Atomic uint64_t *place = &table->shared->user[index];
-  uint64_t user = *place;
-  /* Somebody else swept it and it may have a new user already: nothing in the table is the dead one's. */
-  if (user_is_free(user) || user_owner(index, user) != owner) return swept;
   uint64_t inserting = table->shared->inserting;
-  if (inserting != 0 && token_owner(inserting) == owner) atomic_compare_exchange_strong(&table->shared->inserting, &inserting, 0);
+  if (inserting != 0 && is_gone(gone, token_owner(inserting))) atomic_compare_exchange_strong(&table->shared->inserting, &inserting, 0);
   for (uint32_t i = adm_entry_next(table, 0); i < table->shape.entries; i = adm_entry_next(table, i + 1)) {
     adm_entry *entry = entry_at(table, i);
-    if (entry->cells_top != 0 || entry->waiters_top != 0) swept = both(swept, sweep_entry(table, entry, owner, lingers, world));
+    if (entry->cells_top != 0 || entry->waiters_top != 0) swept = both(swept, sweep_entry(table, entry, gone, lingers, world));
     STEP("sweep: entry");
   }
-  /* Free, with the next incarnation: a token of the dead one must not be the next one's. */
-  atomic_compare_exchange_strong(place, &user, (user + 1) & TOKEN_INCARNATION_MASK);
+  for (uint32_t i = 0; i < ADM_OWNERS; i++) {
+    uint64_t user = table->shared->user[i];
+    if (user_is_free(user) || !is_gone(gone, user_owner(i, user))) continue;
+    /* Free, with the next incarnation: a token of the dead one must not be the next one's. */
+    atomic_compare_exchange_strong(&table->shared->user[i], &user, (user + 1) & TOKEN_INCARNATION_MASK);
+    STEP("sweep: freed");
+  }
   return swept;
 }
 
+adm_swept adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void *world) {
+  if (owner == ADM_NOBODY) return (adm_swept){0};
+  uint64_t user = table->shared->user[place_of(owner)];
+  /* Somebody else swept it and it may have a new user already: nothing in the table is the dead one's. */
+  if (user_is_free(user) || user_owner(place_of(owner), user) != owner) return (adm_swept){0};
+  gone one;
+  nobody_is_gone(&one);
+  add_gone(&one, owner);
+  return sweep(table, &one, lingers, world);
+}
+
 adm_swept adm_sweep_dead(adm_table *table, uint32_t pid, adm_dead dead, adm_lingers lingers, void *world) {
-  adm_swept swept = {0};
+  gone all;
+  nobody_is_gone(&all);
   for (uint32_t i = 0; i < ADM_OWNERS; i++) {
     uint64_t user = table->shared->user[i];
     adm_process process = user_process(user);
     if (user_is_free(user) || (pid != 0 && process.pid != pid) || !dead(world, process)) continue;
-    swept = both(swept, adm_sweep(table, user_owner(i, user), lingers, world));
+    add_gone(&all, user_owner(i, user));
   }
-  return swept;
+  return all.any ? sweep(table, &all, lingers, world) : (adm_swept){0};
 }
 
 unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world) {
@@ -350,7 +381,7 @@ static void describe(adm_entry *entry, uint32_t group, const char *label, uint64
   memset(entry->label, 0, ADM_LABEL);
   strncpy(entry->label, from, ADM_LABEL - 1);
   entry->group = group;
-  entry->used_ns = entry->calm_ns = now_ns;
+  entry->used_ns = entry->calm_ns = entry->clear_ns = now_ns;
   entry->service_ns = 0;
 }
 

@@ -14,7 +14,7 @@
 
 #define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
 #ifndef ADM_VERSION
-#define ADM_VERSION 10u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
+#define ADM_VERSION 11u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
 #endif
 
 /* A token: who holds or claims a cell or a place in a queue, in one word.
@@ -89,6 +89,7 @@ struct adm_entry {
   char label[ADM_LABEL];
   /* How long a permit is held here, a moving mean; 0: unknown. Written by each release, so not in the line that all look at. */
   _Atomic uint64_t service_ns;
+  _Atomic uint64_t clear_ns; /* of an adaptive queue: when nobody last waited in it but those with lower limits of their own */
   /* then: _Atomic uint64_t cell[cells], waiting[waiters], since_ns[cells]; waiter waiter[waiters] */
 };
 
@@ -210,15 +211,22 @@ adm_entry *entry_insert(adm_table *table, uint32_t group, uint64_t key, const ch
 
 /* ---- the queue (queue.c) ---- */
 
+/* How long a turn is kept for the one whose it is. Who has not come by then is stopped, or is being written to a core file, and may not
+ * come for hours; the turn is still his, where there is room when he comes. */
+#define TURN_NS UINT64_C(1000000000)
+
+static inline uint64_t ago(uint64_t now_ns, uint64_t ns) { return now_ns > ns ? now_ns - ns : 0; }
+
 /* How long a queue may stand before it counts as overloaded: 100 ms, or twice the time a permit is held if that is more. */
 uint64_t queue_patience_ns(const adm_entry *entry);
-bool queue_overloaded(const adm_table *table, adm_entry *entry, uint64_t now_ns);
+/* Whether it is, for one who is let in up to `at_most`. Who has no lower limit of his own is not concerned by those who have. */
+bool queue_overloaded(const adm_table *table, adm_entry *entry, uint32_t at_most, uint64_t now_ns);
 /* Waiters of an entry in any state. */
 uint32_t queue_length(const adm_table *table, adm_entry *entry);
 /* Whether anybody waits whom a newcomer that is let in up to `at_most` may not go past. */
-bool queue_holds_up(const adm_table *table, adm_entry *entry, uint32_t at_most);
-static inline bool queue_is_closed(const adm_table *table, adm_entry *entry, uint32_t at_most) {
-  return entry->waiters_top != 0 && queue_holds_up(table, entry, at_most);
+bool queue_holds_up(const adm_table *table, adm_entry *entry, uint32_t at_most, uint64_t now_ns);
+static inline bool queue_is_closed(const adm_table *table, adm_entry *entry, uint32_t at_most, uint64_t now_ns) {
+  return entry->waiters_top != 0 && queue_holds_up(table, entry, at_most, now_ns);
 }
 /* How many wait whose turn comes before that of one who stands there. */
 uint32_t queue_before(const adm_table *table, adm_entry *entry, const standing *mine, uint64_t now_ns);

@@ -156,7 +156,7 @@ static void kernel(const uint8_t *data, size_t size) {
   memcpy(text, data, size);
   text[size] = '\0';
   adm_reading reading = {0}, before = {0};
-  adm_read_psi(text, &reading);
+  adm_read_psi(text, &reading.machine);
   adm_read_meminfo(text, &reading);
   adm_read_vmstat(text, &reading);
   adm_read_cgroup(text, text, text, text, &reading);

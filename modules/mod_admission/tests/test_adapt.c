@@ -45,6 +45,8 @@ static void limits(void) {
   steps("nobody waits: stays", &state, &now, 3, idle, calm, "6 6 6");
   idle.refused = true;
   steps("nobody can wait, and somebody is turned away: raises", &state, &now, 1, idle, calm, "7");
+  idle.held = 0;
+  steps("which came and went between two steps: raises", &state, &now, 1, idle, calm, "8");
   state.limit = 6;
   steps("uneasy: stays", &state, &now, 3, busy, uneasy, "6 6 6");
   steps("half of the limit held: raises", &state, &now, 1, low, calm, "7");

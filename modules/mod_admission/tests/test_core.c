@@ -387,7 +387,10 @@ static void a_full_table_lets_through_and_idle_entries_make_room(void) {
   both[1].key = 0;
   adm_group_at(table, ADM_GROUP_MEMORY)->limit = 1;
   adm_answer of_budget, beyond;
+  uint64_t open_before = adm_group_at(table, ADM_GROUP_MEMORY)->counts.open, admitted_before = adm_group_at(table, ADM_GROUP_MEMORY)->counts.admitted;
   CHECK_EQUAL(ask(table, owner, both, 2, &of_budget), ADM_OPEN); /* its key finds no place; the budget has its own */
+  CHECK_EQUAL(adm_group_at(table, ADM_GROUP_MEMORY)->counts.open, open_before); /* and counted it */
+  CHECK_EQUAL(adm_group_at(table, ADM_GROUP_MEMORY)->counts.admitted, admitted_before + 1);
   CHECK_EQUAL(of_budget.permits, 1);
   CHECK_EQUAL(ask(table, owner, both, 2, &beyond), ADM_REJECTED);
   CHECK_EQUAL(adm_group_at(table, group)->counts.open, 2); /* who was turned away was not let in */
@@ -632,6 +635,66 @@ static void only_entries_that_were_used_are_looked_at(void) {
   table_end(table);
 }
 
+/* Who may ask again is not counted before he has; by a lower limit of his own it is not the group's that was full. */
+static void a_refusal_is_told_once(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  int index = group_with(table, "g", 1, 0, ADM_FIFO);
+  adm_group *group = adm_group_at(table, index);
+  adm_layer layer = layer_of(table, index, "/a");
+  adm_answer held, refused;
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &held), ADM_ADMITTED);
+  adm_request request = {.layer = &layer, .layers = 1, .tells_later = true};
+  CHECK_EQUAL(adm_admit(table, owner, &request, &refused), ADM_REJECTED);
+  CHECK_EQUAL(group->counts.rejected, 0);
+  CHECK_EQUAL(group->full, 0);
+  adm_tell_rejected(table, &refused);
+  CHECK_EQUAL(group->counts.rejected, 1);
+  CHECK_EQUAL(group->full, 1);
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &refused), ADM_REJECTED);
+  CHECK_EQUAL(group->full, 2);
+  group->limit = 2;
+  layer.at_most = 1;
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &refused), ADM_REJECTED);
+  CHECK_EQUAL(adm_admit(table, owner, &request, &refused), ADM_REJECTED);
+  adm_tell_rejected(table, &refused);
+  CHECK_EQUAL(group->counts.rejected, 4);
+  CHECK_EQUAL(group->full, 2);
+  adm_release(table, &held, NULL, NULL);
+  table_end(table);
+}
+
+static bool is_odd(void *world, adm_process process) {
+  (void)world;
+  return process.pid % 2 != 0;
+}
+
+/* One walk takes back what many dead hold and wait for, and frees their places; the living keep theirs. */
+static void many_dead_at_once(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 4, 8, ADM_FIFO);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_owner owners[4];
+  adm_answer answer[4];
+  for (uint32_t i = 0; i < 4; i++) {
+    owners[i] = adm_owner_join(table, (adm_process){10 + i, 1});
+    CHECK_EQUAL(ask(table, owners[i], &layer, 1, &answer[i]), ADM_ADMITTED);
+  }
+  uint32_t place;
+  standing waits = {.since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)group};
+  CHECK(queue_join(table, answer[0].permit[0].entry, token_make(table, owners[3]) | 1, 8, &waits, &place));
+  adm_swept swept = adm_sweep_dead(table, 0, is_odd, NULL, NULL);
+  CHECK_EQUAL(swept.permits, 2);
+  CHECK(swept.room);
+  CHECK_EQUAL(queue_length(table, answer[0].permit[0].entry), 0);
+  CHECK_EQUAL(permits_held(table, answer[0].permit[0].entry), 2);
+  CHECK_EQUAL(adm_owner_of(table, 11), ADM_NOBODY);
+  CHECK_EQUAL(adm_owner_of(table, 13), ADM_NOBODY);
+  CHECK_EQUAL(adm_owner_of(table, 12), owners[2]);
+  CHECK_EQUAL(adm_sweep_dead(table, 0, is_odd, NULL, NULL).permits, 0);
+  table_end(table);
+}
+
 /* Whatever differs, a byte anywhere or the length, gives another hash, and each seed another one; the places in a table that
  * it leads to are used evenly. */
 static void the_hash_tells_names_apart(void) {
@@ -700,6 +763,8 @@ int main(void) {
   limits_can_shrink_under_those_who_hold();
   the_dead_leave_nothing_and_the_living_keep_all();
   the_waiting_dead_make_room();
+  a_refusal_is_told_once();
+  many_dead_at_once();
   who_sweeps_late_takes_nothing_from_the_next();
   users_of_a_place_are_told_apart();
   each_group_that_observes_counts_for_itself();

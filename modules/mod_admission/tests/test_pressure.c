@@ -16,14 +16,14 @@ static void check(const char *what, const char *got, const char *expected) {
 static const char *say(const adm_reading *r, bool read) {
   static char out[160];
   snprintf(out, sizeof out, "%s stall %d %" PRIu64 "/%" PRIu64 " swap %d %" PRIu64 " memory %d %" PRIu64 "M/%" PRIu64 "M",
-           read ? "read" : "no", r->knows_stall, r->some_us, r->full_us, r->knows_swap, r->swapped_in, r->knows_memory,
+           read ? "read" : "no", r->group.known, r->group.some_us, r->group.full_us, r->knows_swap, r->swapped_in, r->knows_memory,
            r->available / MEG, r->total / MEG);
   return out;
 }
 
 static void psi(const char *text, const char *expected) {
   adm_reading r = {0};
-  bool read = adm_read_psi(text, &r);
+  bool read = adm_read_psi(text, &r.group);
   check(text ? text : "(absent)", say(&r, read), expected);
 }
 
@@ -109,12 +109,20 @@ int main(void) {
   cgroups();
   a_group_in_a_full_one();
   paths();
-  adm_reading first = {1000000000, true, true, true, 100000, 50000, 10, 200 * MEG, 1000 * MEG};
-  adm_reading second = {1250000000, true, true, true, 150000, 60000, 60, 100 * MEG, 1000 * MEG};
+  const adm_stalls none = {0};
+  adm_reading first = {1000000000, true, true, none, {true, 100000, 50000}, 10, 200 * MEG, 1000 * MEG};
+  adm_reading second = {1250000000, true, true, none, {true, 150000, 60000}, 60, 100 * MEG, 1000 * MEG};
   between(first, second, "stall 1 0.200 0.040 swap 1 200.0 memory 1 100M/1000M");
   between(second, first, "stall 0 0.000 0.000 swap 0 0.0 memory 1 200M/1000M");
-  adm_reading other = {1250000000, true, true, true, 5, 900000, 0, 1, 0}; /* counters of another cgroup */
+  adm_reading other = {1250000000, true, true, none, {true, 5, 900000}, 0, 1, 0}; /* counters of another cgroup */
   between(first, other, "stall 1 0.000 1.000 swap 1 0.0 memory 1 0M/0M");
+  first.machine = second.machine = first.group; /* the machine's are none, and known: those of the group are more */
+  between(first, second, "stall 1 0.200 0.040 swap 1 200.0 memory 1 100M/1000M");
+  second.machine.some_us += 125000; /* what another group stalls is the machine's, too */
+  between(first, second, "stall 1 0.500 0.040 swap 1 200.0 memory 1 100M/1000M");
+  second.group.known = false;
+  between(first, second, "stall 1 0.500 0.000 swap 1 200.0 memory 1 100M/1000M");
+  second.group.known = true;
   between((adm_reading){0}, second, "stall 0 0.000 0.000 swap 0 0.0 memory 1 100M/1000M");
   between(first, (adm_reading){.at_ns = 2000000000}, "stall 0 0.000 0.000 swap 0 0.0 memory 0 0M/0M");
   return checked("test_pressure");

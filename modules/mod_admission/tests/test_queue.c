@@ -393,9 +393,32 @@ static void who_looks_round_takes_nobodys_turn(void) {
   adm_request request = {.layer = &layer, .layers = 1, .may_wait = true, .slice_ms = 30000};
   CHECK_EQUAL(adm_admit(table, me, &request, &mine), ADM_TIMEOUT);
   CHECK_EQUAL(token_state(waiting_of(table, entry)[place]), WAITER_WOKEN);
-  waiters_of(table, entry)[place].woken_ns = 0;
+  /* By then he should have come. */
+  request.slice_ms = 5;
+  waiters_of(table, entry)[place].woken_ns = adm_now_ns() - 10000000;
   CHECK_EQUAL(adm_admit(table, me, &request, &mine), ADM_QUEUED);
   adm_release(table, &mine, NULL, NULL);
+  /* He is stopped, it seems: nobody has to wait for him, and whose turn is next is woken. */
+  waiters_of(table, entry)[place].woken_ns = 0;
+  CHECK_EQUAL(adm_admit(table, me, &(adm_request){.layer = &layer, .layers = 1}, &mine), ADM_ADMITTED);
+  uint32_t second_place;
+  CHECK(queue_join(table, entry, token, 8, &first, &second_place));
+  CHECK_EQUAL(token_state(waiting_of(table, entry)[second_place]), WAITER_WAITING);
+  adm_release(table, &mine, NULL, NULL);
+  CHECK_EQUAL(token_state(waiting_of(table, entry)[second_place]), WAITER_WOKEN);
+  /* That one is of the stopped process, too: nobody waits for it either, and another's turn comes before that of a third of it. */
+  CHECK_EQUAL(adm_admit(table, me, &(adm_request){.layer = &layer, .layers = 1}, &mine), ADM_ADMITTED);
+  queue_again(table, entry, second_place, token);
+  standing later = {.since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)group};
+  uint64_t others = token_make(table, adm_owner_join(table, somebody())) | 1;
+  uint32_t others_place;
+  CHECK(queue_join(table, entry, others, 1, &later, &others_place)); /* whose places are no others' */
+  CHECK(queue_next_is(table, entry, others_place, adm_now_ns()));
+  adm_release(table, &mine, NULL, NULL);
+  CHECK_EQUAL(token_state(waiting_of(table, entry)[others_place]), WAITER_WOKEN);
+  CHECK_EQUAL(token_state(waiting_of(table, entry)[second_place]), WAITER_WAITING);
+  queue_leave(table, entry, others_place, others);
+  queue_leave(table, entry, second_place, token);
   queue_leave(table, entry, place, token);
   table_end(table);
 }
@@ -418,7 +441,7 @@ static void an_adaptive_queue_turns_round_and_back(void) {
     CHECK(queue_join(table, entry, token, 8, &here, &place[i]));
   }
   CHECK(queue_next_is(table, entry, place[0], now));
-  entry->calm_ns = now - queue_patience_ns(entry) - 1;
+  entry->clear_ns = now - queue_patience_ns(entry) - 1;
   CHECK(queue_next_is(table, entry, place[2], now));
   adm_release(table, &mine, NULL, NULL);
   CHECK_EQUAL(token_state(waiting_of(table, entry)[place[2]]), WAITER_WOKEN);
@@ -442,6 +465,46 @@ static void an_adaptive_queue_turns_round_and_back(void) {
   table_end(table);
 }
 
+/* One tenant's limit of its own, which many of his requests wait for, overloads the queue for him, and not for his neighbours. */
+static void a_limit_of_ones_own_overloads_nobody_else(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 2, 8, ADM_ADAPTIVE);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_owner me = adm_owner_join(table, somebody());
+  adm_answer mine;
+  adm_admit(table, me, &(adm_request){.layer = &layer, .layers = 1}, &mine);
+  adm_entry *entry = mine.permit[0].entry;
+  uint64_t now = adm_now_ns(), token = token_make(table, me) | 1;
+  uint32_t place[3];
+  for (uint32_t i = 0; i < 2; i++) {
+    standing tenant = {.since_ns = now - 3 + i, .at_most = 1, .group = (uint32_t)group};
+    CHECK(queue_join(table, entry, token, 8, &tenant, &place[i]));
+    CHECK_EQUAL(token_state(waiting_of(table, entry)[place[i]]), WAITER_WAITING);
+  }
+  entry->calm_ns = entry->clear_ns = now - UINT64_C(10000000000);
+  CHECK(queue_overloaded(table, entry, 1, now));
+  CHECK(!queue_overloaded(table, entry, 2, now));
+  CHECK(!queue_overloaded(table, entry, ADM_UNLIMITED, now));
+  /* A neighbour who finds it full begins to wait in a calm queue, as the first. */
+  adm_answer other;
+  CHECK_EQUAL(adm_admit(table, me, &(adm_request){.layer = &layer, .layers = 1}, &other), ADM_ADMITTED);
+  standing neighbour = {.since_ns = now, .at_most = ADM_UNLIMITED, .group = (uint32_t)group};
+  CHECK(queue_join(table, entry, token, 8, &neighbour, &place[2]));
+  CHECK(entry->clear_ns >= now);
+  CHECK(!queue_overloaded(table, entry, ADM_UNLIMITED, adm_now_ns()));
+  CHECK_EQUAL(queue_before(table, entry, &neighbour, adm_now_ns()), 0);
+  /* Among the tenant's it is the newest that goes first. */
+  standing newest = {.since_ns = now + 1, .at_most = 1, .group = (uint32_t)group};
+  adm_release(table, &mine, NULL, NULL);
+  CHECK_EQUAL(token_state(waiting_of(table, entry)[place[2]]), WAITER_WOKEN);
+  queue_leave(table, entry, place[2], token);
+  adm_release(table, &other, NULL, NULL);
+  CHECK_EQUAL(queue_before(table, entry, &newest, adm_now_ns()), 0);
+  CHECK_EQUAL(token_state(waiting_of(table, entry)[place[1]]), WAITER_WOKEN);
+  for (uint32_t i = 0; i < 2; i++) queue_leave(table, entry, place[i], token);
+  table_end(table);
+}
+
 /* A queue in which nobody waits is not overloaded, however long ago that was noted; nor is one by how long a request that joins it has
  * waited for another. */
 static void an_empty_queue_is_calm(void) {
@@ -453,15 +516,15 @@ static void an_empty_queue_is_calm(void) {
   adm_admit(table, me, &(adm_request){.layer = &layer, .layers = 1}, &mine);
   adm_entry *entry = mine.permit[0].entry;
   uint64_t before = adm_now_ns(), token = token_make(table, me) | 1;
-  entry->calm_ns = before - UINT64_C(10000000000);
-  CHECK(!queue_overloaded(table, entry, adm_now_ns()));
+  entry->clear_ns = before - UINT64_C(10000000000);
+  CHECK(!queue_overloaded(table, entry, ADM_UNLIMITED, adm_now_ns()));
   standing here = {.since_ns = before - UINT64_C(10000000000), .at_most = ADM_UNLIMITED, .group = (uint32_t)group};
   uint32_t place = 0;
   CHECK(queue_join(table, entry, token, 8, &here, &place));
-  CHECK(entry->calm_ns >= before);
-  CHECK(!queue_overloaded(table, entry, adm_now_ns()));
-  entry->calm_ns = before - UINT64_C(10000000000);
-  CHECK(queue_overloaded(table, entry, adm_now_ns()));
+  CHECK(entry->clear_ns >= before);
+  CHECK(!queue_overloaded(table, entry, ADM_UNLIMITED, adm_now_ns()));
+  entry->clear_ns = before - UINT64_C(10000000000);
+  CHECK(queue_overloaded(table, entry, ADM_UNLIMITED, adm_now_ns()));
   queue_leave(table, entry, place, token);
   table_end(table);
 }
@@ -493,7 +556,7 @@ static void who_waited_elsewhere_overloads_no_queue(void) {
   uint32_t place = 0;
   CHECK(queue_join(table, entry, token, 8, &older, &place));
   entry->service_ns = 50000000;
-  entry->calm_ns = long_ago;
+  entry->clear_ns = long_ago;
   visit visit = {.table = table, .layer = of_first};
   pthread_create(&visit.thread, NULL, visits_two, &visit);
   while (waiting_in(table) == 1) sched_yield();
@@ -762,6 +825,7 @@ int main(int argc, char **argv) {
   an_adaptive_queue_turns_round_and_back();
   changes_reach_the_waiting();
   an_empty_queue_is_calm();
+  a_limit_of_ones_own_overloads_nobody_else();
   who_waited_elsewhere_overloads_no_queue();
   from_one_queue_to_the_next();
   a_limit_of_its_own_holds_up_nobody_else();

@@ -308,6 +308,14 @@ static void in_a_cgroup(rounds *r) {
   write_file("root/sys/fs/cgroup/web/apache/memory.pressure", "some avg10=0.00 total=60005\n");
   turn(r, 1);
   CHECK_EQUAL(group(ELASTIC)->limit, 4);
+  turn(r, 12);
+  CHECK_EQUAL(group(ELASTIC)->limit, 4);
+  /* The group's own processes do not wait, those of another do: PHP-FPM's, for which these requests are. */
+  write_file("root/proc/pressure/memory", "some avg10=0.00 total=900000000\n");
+  turn(r, 1);
+  write_file("root/proc/pressure/memory", "some avg10=0.00 total=900060000\n");
+  turn(r, 1);
+  CHECK_EQUAL(group(ELASTIC)->limit, 2);
 }
 
 /* A request that waits for an adaptive limit: the limit is raised for it, and it is woken. */

@@ -128,6 +128,7 @@ static void names(void) {
   char error[ADM_ERROR] = "good";
   same("name", adm_name_check("heavy-php_1.2", error) ? "good" : error, "good");
   same("name", adm_name_check("memory", error) ? "good" : error, "memory: this name has a meaning of its own");
+  same("name", adm_name_check("NONE", error) ? "good" : error, "NONE: this name has a meaning of its own");
   same("name", adm_name_check("*", error) ? "good" : error, "*: not a group's name: 1 to 31 letters, digits, `-`, `_`, `.`");
   same("name", adm_name_check("", error) ? "good" : error, ": not a group's name: 1 to 31 letters, digits, `-`, `_`, `.`");
   same("name", adm_name_check("a2345678901234567890123456789012", error) ? "good" : "too long", "too long");

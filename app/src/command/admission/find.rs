@@ -97,6 +97,11 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<Found> {
         file.display(),
         version.map_or_else(|| "none".to_owned(), |version| version.to_string()),
     );
+    ensure!(
+        facts.get("budget") != Some(&Value::Null),
+        "{} is of a server that limits nothing: no group is configured, or there was no shared memory (ADM0010 in its error log)",
+        file.display(),
+    );
     let status = serde_json::from_value(facts.clone())
         .with_context(|| format!("{} is no status of mod_admission", file.display()))?;
     Ok(Found { file: file.to_owned(), status, facts })
@@ -182,6 +187,16 @@ mod tests {
         let found = told_well(&[bad.clone(), good.clone()]).unwrap();
         assert_eq!(found.iter().map(|found| &found.file).collect::<Vec<_>>(), [&good]);
         assert!(told_well(&[bad]).is_err());
+    }
+
+    #[test]
+    fn a_server_that_limits_nothing_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = golden(folder.path(), "none", 100.0);
+        let mut facts: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        facts["budget"] = Value::Null;
+        fs::write(&file, facts.to_string()).unwrap();
+        assert!(read(&file).unwrap_err().to_string().contains("limits nothing"));
     }
 
     #[test]

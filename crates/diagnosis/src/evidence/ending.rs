@@ -12,6 +12,9 @@ pub struct Ending {
     pub after: f64,
     /// Processes that end in a second: connections per second over that.
     pub rate: f64,
+    /// The most worker processes that a reading met. Where each has had its connections before the next reading comes, none is met in a
+    /// whole window, and there was one all the same: somebody answered.
+    pub most: f64,
     /// The fewest worker processes that were there.
     pub least: f64,
 }
@@ -22,7 +25,8 @@ impl Ending {
         let after: f64 = trial.settings.values.get("MaxConnectionsPerChild")?.parse().ok()?;
         let connects = trial.beside.iter().map(|beside| &beside.load).chain([load]).map(|load| load.counts.connects);
         let rate = connects.sum::<u64>() as f64 / load.seconds() / after;
+        let most = window.most(Column::TreeWorkers)?.max(1.0);
         let least = window.levels(Column::TreeWorkers).min()? as f64;
-        (after > 0.0 && rate.is_finite()).then_some(Ending { after, rate, least })
+        (after > 0.0 && rate.is_finite()).then_some(Ending { after, rate, most, least })
     }
 }

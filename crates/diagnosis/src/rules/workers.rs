@@ -144,8 +144,8 @@ pub(super) fn worker_limit_right(e: &Evidence) -> Option<Numbers> {
 
 /// Requests wait at the door while a good part of the processes has ended and is not begun anew yet.
 pub(super) fn processes_ending(e: &Evidence) -> Option<Numbers> {
-    let (ending, processes) = e.workers.ending.zip(e.workers.most)?;
-    let many = processes >= 1.0 && ending.rate >= ENDING * processes && ending.least <= (1.0 - MISSING) * processes;
+    let ending = e.workers.ending?;
+    let many = ending.rate >= ENDING * ending.most && ending.least <= (1.0 - MISSING) * ending.most;
     let waits = e.workers.queue.is_some_and(|queue| queue >= 1.0);
     // While none of them is there nothing works, so the CPU is busy for a part of the time only, however full it is then.
     let room = cpu_used(e)? < CPU_FULL && !memory_is_full(e);

@@ -332,6 +332,8 @@ fn processes_that_end_faster_than_they_are_begun() {
     check(&used(0.95), &expect!["cpu-bound |  | "]);
     // More is asked than there may be workers; a higher limit would help no more than more processes do.
     check(&ending(6000.0).load(200, 6000.0), &expect!["processes-ending |  | "]);
+    // They end so fast that no reading meets one.
+    check(&ending(6000.0).levels(&[(TreeWorkers, 0)]).dips(&[(TreeWorkers, 0)]), &expect!["processes-ending |  | "]);
     // Others are there in time.
     assert!(!causes(&ending(6000.0).dips(&[(TreeWorkers, 5)])).contains(&Cause::ProcessesEnding));
     // Kept connections are few; nobody waits; processes do not end.
