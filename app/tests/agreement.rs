@@ -260,6 +260,8 @@ macro_rules! plans {
 
 plans! {
     long_check_agreement_access_log long_check_ten_minutes_access_log "access-log.toml";
+    long_check_agreement_admission_walk long_check_ten_minutes_admission_walk "admission/walk.toml";
+    long_check_agreement_admission_walk_others long_check_ten_minutes_admission_walk_others "admission/walk-others.toml";
     long_check_agreement_access_log_buffers long_check_ten_minutes_access_log_buffers "access-log-buffers.toml";
     long_check_agreement_access_log_lost long_check_ten_minutes_access_log_lost "access-log-lost.toml";
     long_check_agreement_backend_files long_check_ten_minutes_backend_files "backend-files.toml";
