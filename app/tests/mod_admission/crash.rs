@@ -146,6 +146,35 @@ fn a_stopped_child_keeps_its_permit() {
     });
 }
 
+/// Who is stopped when his turn comes keeps nobody from what he does not take, and has it when he goes on. Those who may not wait were turned
+/// away as long as he stood, however much memory there was.
+#[test]
+fn a_stopped_waiter_holds_up_nobody() {
+    let text = "AdmissionBudget memory 100M\nAdmissionGroup heavy limit=none cost=100M queue=5 timeout=60s\n\
+                AdmissionGroup light limit=none cost=10M\nAdmissionQueueWorkers 10\n\
+                <Location /page.probe>\nAdmissionUse heavy\n</Location>\n<Location /other.probe>\nAdmissionUse light\n</Location>\n";
+    let Some(server) = Server::start(Mpm::Prefork, text) else { return };
+    wait("there is a controller", || server.controller().is_some());
+    let mut beside = server.client();
+    assert_eq!(beside.get("/other.probe?id=beside").status, 200);
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?id=held&gate=g");
+    server.wait_started(2);
+    let waits = server.send("/page.probe?id=waits");
+    wait("it waits for memory", || server.status()["budget"]["waiting"] == 1);
+    let at_work: Vec<i32> = server.events().iter().map(|event| event.child).collect();
+    let stopped: Vec<i32> = server.workers().into_iter().filter(|worker| !at_work.contains(worker)).collect();
+    stopped.iter().for_each(|&worker| kill(worker, Signal::STOP));
+    assert_eq!(beside.get("/other.probe").status, 503, "the memory is all held");
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    wait("there is room for who needs little", || beside.get("/other.probe?id=light").status == 200);
+    stopped.iter().for_each(|&worker| kill(worker, Signal::CONT));
+    assert_eq!(waits.answer().status, 200);
+    server.wait_idle();
+    assert_eq!(order(&server.events()), ["beside", "held", "light", "waits"]);
+}
+
 /// A graceful restart forgets nobody: requests of the old processes count until they end, and those that wait in them are admitted.
 #[test]
 fn a_graceful_restart_keeps_permits() {

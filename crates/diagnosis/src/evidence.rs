@@ -21,7 +21,7 @@ pub use memory::{Memory, Size};
 pub use pool::{Pool, Shut};
 
 use crate::number::{Numbers, Quantity};
-use crate::thresholds::RETRY;
+use crate::thresholds::{RETRY, SWAP_ON_DISK};
 use alone::Paces;
 use model::load::{Failure, LoadResult};
 use model::plan::{Cell, LoadSpec};
@@ -217,6 +217,8 @@ pub struct Workers {
     pub overflows: Option<u64>,
     /// Them over the requests that ended, or over the seconds that requests were in flight, as each waits for [`RETRY`]: the larger.
     pub turned_away: Option<f64>,
+    /// Each is one too many: those who asked were visitors, who come in bursts, and nobody knows of how many it is a part.
+    pub each_counts: bool,
     /// Processes waiting for a file lock, median.
     pub lock_waiters: Option<f64>,
     /// Workers held by idle connections of others, median; only where somebody looked and a connection holds one.
@@ -300,10 +302,11 @@ impl Evidence {
         }
     }
 
-    /// Requests of the cell's own load that can be in work at once: as many as asked for, no more than there are workers.
+    /// Requests of the cell's own load that are in work at once: as many as asked for, no more than there are workers. A timetable has more
+    /// connections than it uses in the mean.
     #[must_use]
     pub fn in_work(&self) -> f64 {
-        self.workers.in_work(&self.offered)
+        self.workers.in_work(&self.offered).min(self.offered.own_concurrency.ceil()).max(1.0)
     }
 }
 
@@ -428,7 +431,12 @@ impl Disks {
         let bytes = sectors(Column::DiskReadSectors)
             .zip(sectors(Column::DiskWriteSectors))
             .map(|(read, written)| (read + written) * SECTOR);
-        let share = |(swap, all): (f64, f64)| if all > 0.0 { (swap / all).min(1.0) } else { 0.0 };
+        // Swap that is more than the disks moved is on none of them, but in compressed memory (zram).
+        let share = |(swap, all): (f64, f64)| match swap {
+            _ if swap > SWAP_ON_DISK * all => None,
+            _ if all > 0.0 => Some((swap / all).min(1.0)),
+            _ => Some(0.0),
+        };
         Disks {
             pressure: window
                 .pressure([Column::GroupPsiIoSome, Column::GroupPsiIoFull], [Column::PsiIoSome, Column::PsiIoFull]),
@@ -436,7 +444,7 @@ impl Disks {
             // io_ticks can exceed the time there was.
             busy: window.rate(Column::DiskIoMs).map(|ms| (ms / 1e3).min(1.0)),
             queue: window.rate(Column::DiskWeightedMs).map(|ms| ms / 1e3),
-            swap_share: swap_bytes.zip(bytes).map(share),
+            swap_share: swap_bytes.zip(bytes).and_then(share),
             asleep: some_of(window, Column::TreeDiskSleep),
         }
     }
@@ -469,9 +477,10 @@ impl Workers {
             ready: pool::ready(trial, load),
             queue: window.median(Column::AcceptQueue),
             queue_most: window.most(Column::AcceptQueue),
-            queue_limit: window.most(Column::AcceptLimit),
+            queue_limit: window.median(Column::AcceptLimit),
             overflows: window.delta(Column::TcpListenOverflows),
             turned_away: None,
+            each_counts: false,
             lock_waiters: window.median(Column::TreeLockWaiters),
             held: None,
             shut: limit.and_then(|limit| pool::shut(trial, load, limit)),

@@ -156,3 +156,5 @@ pub const FEW_READINGS: u32 = 4;
 pub const NEAR: f64 = 1.1;
 /// CPUs kept busy by others from which they may have had a part in it. `own`.
 pub const OTHERS_BUSY: f64 = 0.5;
+/// Bytes of swap over those of the disks, from which on it is not on them. Both are read within a reading, and not at one instant. `own`.
+pub const SWAP_ON_DISK: f64 = 1.5;

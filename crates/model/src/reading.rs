@@ -142,13 +142,13 @@ columns! {
     TreeWorkers "tree.workers" Gauge "Direct children of the server's root process.";
     TreeBusyWorkers "tree.busy_workers" Gauge "Direct children that have a child of their own (a CGI under way) or are runnable or in disk sleep.";
     TreeRunning "tree.running" Gauge "Processes of the server in state R.";
-    TreeDiskSleep "tree.disk_sleep" Gauge "Processes of the server in state D.";
+    TreeDiskSleep "tree.disk_sleep" Gauge "Processes of the server in state D; absent where none is and most have several threads, of which the first is seen alone.";
     TreeLockWaiters "tree.lock_waiters" Gauge "Processes of the server that wait for a file lock, from /proc/locks.";
     TreeRss "tree.rss" Gauge "Resident bytes summed over the server's processes; shared pages are counted more than once.";
     TreeRssLargest "tree.rss_largest" Gauge "Resident bytes of the largest process.";
     TreeCpuTicks "tree.cpu_ticks" Gauge "User and system clock ticks of the processes, dead ones included until they are waited for, and of their waited-for children; falls when one leaves for good.";
     AcceptQueue "accept.queue" Gauge "Connections waiting to be accepted on the server's port.";
-    AcceptLimit "accept.limit" Gauge "The most that may wait there.";
+    AcceptLimit "accept.limit" Gauge "The most that may wait there: of several sockets those on which somebody waits, or the largest.";
     SamplerLateNs "sampler.late_ns" Gauge "How long after its appointed time this reading began, ns.";
     SamplerCostNs "sampler.cost_ns" Gauge "How long this reading took, ns.";
     SamplerFaults "sampler.major_faults" Counter "Major faults of the sampler itself.";
@@ -204,7 +204,7 @@ columns! {
     GroupPeriods "group.cpu_periods" Counter "cpu.stat nr_periods: periods in which the group had something to do under its CPU limit.";
     GroupThrottledPeriods "group.cpu_throttled" Counter "cpu.stat nr_throttled: those in which its CPU time was used up before they ended.";
     TcpOutSegments "tcp.out_segments" Counter "/proc/net/snmp OutSegs: segments sent, without those that were sent again.";
-    NetLinkNs "link.full_ns" Counter "/proc/net/dev and /sys/class/net/*/speed: time that the fullest direction of any interface needed at its full speed for what went over it in each interval between readings, summed, ns; absent when no interface tells a speed.";
+    NetLinkNs "link.full_ns" Counter "/proc/net/dev and /sys/class/net/*/speed: time that the fullest direction of any interface with a device behind it needed at its full speed for what went over it in each interval between readings, summed, ns; absent when no such interface tells a speed.";
     TcpSending "tcp.sending" Gauge "Connections of the server's port that hold more bytes than the other end may have without saying so, from sock_diag; not in every reading where connections are many.";
     TcpUnread "tcp.unread" Gauge "Connections of the server's port that it has accepted and on which bytes lie that it has not read, from sock_diag; not in every reading where connections are many.";
     TreeCpuNs "tree.cpu_ns" Gauge "As tree.cpu_ticks in ns, by the kernel's clock of each process; of waited-for children only ticks are told.";

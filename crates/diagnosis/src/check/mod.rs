@@ -179,11 +179,11 @@ fn evidence(
         e.memory.limit = Some(fit.memory);
     }
     // Answers that visitors take slowly are no matter of ours.
-    e.network.sending = None;
+    (e.network.sending, e.network.stuck) = (None, None);
     // Overflows come in bursts, when a window begins: the one that is judged need not have had one itself.
     e.workers.overflows = overflows(run).max(e.workers.overflows);
     // Visitors come in bursts, too, so each is one too many.
-    e.workers.turned_away = e.workers.overflows.map(|n| if n > 0 { 1.0 } else { 0.0 });
+    (e.workers.turned_away, e.workers.each_counts) = (None, true);
     let kind = check.map_or(Kind::Other, |check| check.running.kind);
     if !is_plausible(&e, kind, at_once) {
         e.workers.limit = None;

@@ -1,7 +1,7 @@
 //! What servers tell of themselves beside the readings: workers at work, and PHP's processes with who waits for them.
 
 use crate::number::{Numbers, Quantity};
-use crate::thresholds::HELD_PART;
+use crate::thresholds::{HELD_PART, NEAR_LIMIT};
 use model::load::LoadResult;
 use model::status::{FpmStatus, ServerStatus, WebStatus};
 use model::trial::{EffectiveSettings, Trial};
@@ -13,6 +13,8 @@ pub struct Pool {
     pub limit: Option<f64>,
     /// Processes that worked, median.
     pub active: f64,
+    /// Processes that did not, median.
+    pub idle: f64,
     /// Requests that waited for one, median.
     pub queue: Option<f64>,
     /// How often in the trial it wanted more processes than it may have.
@@ -28,16 +30,32 @@ impl Pool {
         Some(Pool {
             limit: limit(&trial.settings),
             active: median(told.iter().map(|fpm| fpm.active).collect())?,
+            idle: median(told.iter().map(|fpm| fpm.idle).collect())?,
             queue: median(queues),
             reached: told.last()?.limit_reached.saturating_sub(first.limit_reached),
         })
     }
 
-    /// Whether all processes that there may be worked, or requests waited for one.
+    /// Whether all processes that there may be worked, or requests waited for one and there could hardly be more. Of a few at work a look
+    /// meets now and then who has just come.
     #[must_use]
     pub fn is_full(&self) -> bool {
         let all = self.limit.is_some_and(|limit| self.active >= limit);
-        all || self.queue.is_some_and(|queue| queue >= 1.0)
+        all || self.waits() && !self.has_room()
+    }
+
+    /// Whether it is still to begin others: requests wait, all that are there work, and it never wanted more than it may have.
+    #[must_use]
+    pub fn is_starting(&self) -> bool {
+        self.waits() && self.has_room() && self.idle < 1.0
+    }
+
+    fn waits(&self) -> bool {
+        self.queue.is_some_and(|queue| queue >= 1.0)
+    }
+
+    fn has_room(&self) -> bool {
+        self.reached == 0 && self.limit.is_some_and(|limit| self.active < NEAR_LIMIT * limit)
     }
 
     /// Its numbers, for a finding.

@@ -49,7 +49,7 @@ impl Workers {
     /// Of processes that are watched from outside. How many there may be is known when all are busy and somebody waits: those there are.
     fn watched(window: &Window<'_>) -> Workers {
         let (queue, limit) = match window.median(Column::AcceptQueue) {
-            Some(queue) => (Some(queue), window.most(Column::AcceptLimit)),
+            Some(queue) => (Some(queue), window.median(Column::AcceptLimit)),
             None => (window.median(Column::ListenQueue), None),
         };
         let (there, busy) = (window.median(Column::TreeWorkers), window.median(Column::TreeBusyWorkers));
@@ -64,7 +64,8 @@ impl Workers {
             queue_limit: limit,
             overflows: window.delta(Column::TcpListenOverflows),
             // Of how many that is nobody knows.
-            turned_away: window.delta(Column::TcpListenOverflows).map(|n| if n > 0 { 1.0 } else { 0.0 }),
+            turned_away: None,
+            each_counts: true,
             lock_waiters: window.median(Column::TreeLockWaiters),
             held: None,
             shut: None,

@@ -42,10 +42,12 @@ impl<'a> Window<'a> {
         instants.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64 / 1e9).collect()
     }
 
-    /// Seconds from one reading to the next, ordinarily: the median over the whole trial.
+    /// Seconds from one reading to the next, ordinarily: the median over the whole trial, without those that a storm was looked at with
+    /// between the appointments.
     pub(super) fn period(&self) -> Option<f64> {
-        let mut gaps: Vec<Nanos> =
-            self.all.windows(2).map(|pair| pair[1].at_ns.saturating_sub(pair[0].at_ns)).collect();
+        let due: Vec<Nanos> =
+            self.all.iter().filter(|row| row.get(Column::SamplerExtra) != Some(1)).map(|row| row.at_ns).collect();
+        let mut gaps: Vec<Nanos> = due.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
         gaps.sort_unstable();
         gaps.get(gaps.len() / 2).map(|&ns| ns as f64 / 1e9)
     }

@@ -17,7 +17,8 @@ pub(super) fn accept_queue_overflow(e: &Evidence) -> Option<Numbers> {
     // The counter is the host's. A queue longer than all our connections together is not the one that overflowed; one behind it may be.
     let behind = e.workers.behind.is_some_and(|behind| behind.queue >= 1.0);
     let ours = behind || e.workers.queue_limit.is_none_or(|limit| e.offered.connections > limit);
-    let turned_away = ours && e.workers.turned_away.is_some_and(|part| part >= OVERFLOWS);
+    let each = e.workers.each_counts && e.workers.overflows.is_some_and(|n| n > 0);
+    let turned_away = ours && (each || e.workers.turned_away.is_some_and(|part| part >= OVERFLOWS));
     // The kernel's test is "more than", so a full queue holds one more than its limit. Where it counts whom it turns away, one look at a full
     // queue says nothing more; most of them do.
     let seen = if e.workers.overflows.is_some() { e.workers.queue } else { e.workers.queue_most };
@@ -162,8 +163,9 @@ pub(super) fn processes_ending(e: &Evidence) -> Option<Numbers> {
 pub(super) fn workers_starting(e: &Evidence) -> Option<Numbers> {
     let more = e.workers.limit.zip(e.workers.busy).is_some_and(|(limit, busy)| busy < limit) && !limit_reached(e);
     let waits = e.workers.ready.is_some_and(|ready| ready < 1.0) && e.workers.queue.is_some_and(|queue| queue >= 1.0);
+    let of_pool = e.workers.pool.is_some_and(|pool| pool.is_starting());
     let room = cpu_used(e).is_some() && !cpu_is_full(e) && !memory_is_full(e);
-    (more && waits && room && mostly_answers(e)).then(|| worker_limit_numbers(e))
+    ((more && waits || of_pool) && room && mostly_answers(e)).then(|| worker_limit_numbers(e))
 }
 
 /// The server begins its workers one after another, and has begun few of those that it may have.
@@ -216,7 +218,9 @@ fn more_is_asked(e: &Evidence) -> bool {
     let limit = e.workers.free_limit().filter(|&limit| limit < e.offered.connections && mostly_answers(e));
     let Some(limit) = limit else { return false };
     let busy = e.workers.busy.is_some_and(|busy| busy >= limit);
-    let queue = e.workers.queue.map_or(e.offered.concurrency > limit, |queue| queue >= 1.0);
+    // A timetable has more connections than it uses at a time, and a look at the door meets now and then who has just come.
+    let near = e.offered.concurrency >= NEAR_LIMIT * limit;
+    let queue = e.workers.queue.map_or(e.offered.concurrency > limit, |queue| queue >= 1.0 && near);
     busy || queue
 }
 

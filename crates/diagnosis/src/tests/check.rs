@@ -3,6 +3,7 @@
 use super::scene::Scene;
 use crate::cause::Cause;
 use crate::check::{Checked, check as judge};
+use crate::number::Quantity;
 use model::SECOND;
 use model::check::{
     Check, Door, Kind, Measure, MemoryGroup, Page, Pool, PoolQueue, PoolWork, Running, Setting, Summit, WorkerMemory,
@@ -423,6 +424,9 @@ fn doors_that_are_held_or_too_narrow() {
     check(&event, "step-not-found", None, None);
     let narrow = Server { queue: (2, 1), overflows: 5.0, ..Server::default() };
     check(&narrow, "step-backlog", Some("ListenBacklog"), Some("511"));
+    // Of how many visitors nobody knows.
+    let step = judge(&narrow.run()).unwrap().step;
+    assert_eq!(step.change.numbers.get(Quantity::TurnedAway), None);
     let overflowing = |kind, limit, somaxconn| Server {
         kind,
         queue: (limit + 1, limit),
@@ -474,4 +478,14 @@ fn a_full_queue_before_php() {
     // The kernel allows no more.
     let kernel = Server { somaxconn: Some(40), ..waiting(40, 41, 20) };
     check(&kernel, "step-pool-queue", Some("net.core.somaxconn"), Some("511"));
+}
+
+/// Visitors with slow lines are no matter of the server's.
+#[test]
+fn answers_that_visitors_take_slowly() {
+    let mut run = Server::default().run();
+    let rows = run.trials.iter_mut().flat_map(|trial| &mut trial.readings.rows);
+    rows.for_each(|row| row.set(Column::TcpSending, 40));
+    let found = judge(&run).unwrap().diagnosis.unwrap();
+    assert_ne!(found.primary.cause, Cause::Network);
 }

@@ -45,6 +45,8 @@ pub(super) struct Scene {
     behind: &'static str,
     quota: Option<f64>,
     ending: Option<(u64, f64)>,
+    in_flight: Option<u64>,
+    idle: u64,
     share: Share,
 }
 
@@ -79,6 +81,8 @@ impl Scene {
             behind: "",
             quota: None,
             ending: None,
+            in_flight: None,
+            idle: 0,
             share: Share::default(),
         }
     }
@@ -162,6 +166,11 @@ impl Scene {
         Scene { held, ..self }
     }
 
+    /// Processes of the pool that do not work.
+    pub(super) fn idle(self, idle: u64) -> Scene {
+        Scene { idle, ..self }
+    }
+
     /// PHP-FPM in every second: the most processes, those at work, requests that wait, how often the most was reached.
     pub(super) fn pool(self, limit: u64, active: u64, queue: u64, reached: u64) -> Scene {
         Scene { pool: Some((limit, active, queue, reached)), ..self }
@@ -190,6 +199,11 @@ impl Scene {
     /// What the groups around the server leave it, which are none of ours.
     pub(super) fn share(self, share: Share) -> Scene {
         Scene { share, ..self }
+    }
+
+    /// Requests in flight, where there are more connections than a timetable needs at a time.
+    pub(super) fn in_flight(self, requests: u64) -> Scene {
+        Scene { in_flight: Some(requests), ..self }
     }
 
     /// An Apache whose processes end after so many connections, and connections per second.
@@ -228,7 +242,7 @@ impl Scene {
         let look = |second: u64, reached| {
             let fpm = FpmStatus {
                 active,
-                idle: 0,
+                idle: self.idle,
                 queue: Some(queue),
                 queue_limit: Some(511),
                 accepted: 0,
@@ -353,7 +367,7 @@ impl Scene {
                 connects: self.ending.map_or(0, |(_, connects)| (connects * length as f64) as u64),
                 ..Counts::default()
             },
-            in_flight_ns: u64::from(self.connections) * length * SECOND,
+            in_flight_ns: self.in_flight.unwrap_or(self.connections.into()) * length * SECOND,
             generator: Generator {
                 threads: 1,
                 cpu_ns: (self.generator * length as f64 * SECOND as f64) as u64,

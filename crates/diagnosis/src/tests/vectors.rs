@@ -456,3 +456,59 @@ fn a_machine_that_is_only_watched() {
     let disk = [(PsiIoSome, 0.8e6), (PsiIoFull, 0.6e6), (PsiMemSome, 0.0), (PsiMemFull, 0.0)];
     expect!["disk-bound |  | "].assert_eq(&watched(&with(&disk), &[]));
 }
+
+/// A timetable has more connections than it needs: what is in flight is what the server was asked for.
+#[test]
+fn connections_that_are_not_in_use() {
+    let few = calm().load(1000, 500.0).limit(256).levels(&[(AcceptQueue, 1)]);
+    check(&few.clone().in_flight(5), &expect!["offered-concurrency |  | "]);
+    check(&few.in_flight(300), &expect!["worker-limit-too-low |  | "]);
+    let lock = calm().load(200, 20.0).levels(&[(Column::TreeLockWaiters, 9)]).in_flight(10);
+    check(&lock, &expect!["lock-serialised |  | "]);
+}
+
+/// A look at a pool meets now and then who has just come; who waits while all that are there work, and more may be, waits for others to be
+/// begun.
+#[test]
+fn a_pool_of_which_a_part_works() {
+    let pool = |limit, active, idle, queue, reached| {
+        let scene = calm().load(64, 4000.0).levels(&[(AcceptQueue, 0)]);
+        causes(&scene.pool(limit, active, queue, reached).idle(idle))
+    };
+    assert_eq!(pool(20, 6, 14, 2, 0), [Cause::OfferedConcurrency]);
+    assert_eq!(pool(50, 20, 0, 8, 0), [Cause::WorkersStarting]);
+    assert!(pool(20, 6, 0, 2, 1).contains(&Cause::WorkerLimitTooLow));
+    assert!(pool(20, 10, 10, 2, 0).contains(&Cause::WorkerLimitTooLow));
+}
+
+/// Swap in compressed memory is no traffic of the disks.
+#[test]
+fn swap_that_is_on_no_disk() {
+    let shares = |sectors: f64| {
+        let disks =
+            [(SwapIn, 6000.0), (SwapOut, 6000.0), (Column::DiskReadSectors, sectors), (Column::DiskWriteSectors, 0.0)];
+        let (head, trial) = calm().counters(&disks).build();
+        let load = trial.load.as_ref().expect("a load");
+        Evidence::of(&head, &head.plan.cells[0], &trial, load).disk.swap_share
+    };
+    assert_eq!(shares(192_000.0), Some(0.5));
+    assert_eq!(shares(80_000.0), Some(1.0));
+    assert_eq!(shares(50_000.0), None);
+}
+
+/// Looks between the appointments, in a storm, do not make gaps of what is between these.
+#[test]
+fn a_storm_is_looked_at_more_often() {
+    let at = (0..=120u64).step_by(10).chain(121..=150);
+    let row = |tenth: u64| {
+        let mut row = Reading::empty(tenth * SECOND / 10);
+        let extra = u64::from(tenth % 10 != 0);
+        [(CpuUser, tenth), (CpuSystem, tenth), (CpuIdle, 18 * tenth), (Column::SamplerExtra, extra)]
+            .into_iter()
+            .for_each(|(column, value)| row.set(column, value));
+        row
+    };
+    let readings = Readings { rows: at.map(row).collect(), notes: vec![] };
+    let evidence = Evidence::watched(&Machine::watched(2.0, false), &readings);
+    expect!["unexplained |  | "].assert_eq(&shown(&crate::judge(&evidence)));
+}

@@ -46,7 +46,8 @@ pub(super) struct Listening {
     pub(super) limit: u64,
 }
 
-/// Summed over the sockets that listen on the port.
+/// Over the sockets that listen on the port: how many connections wait, and how many may. The limits count of those sockets on which
+/// somebody waits: what a second one for IPv6 has room for is of no use to who comes over IPv4. Where nobody waits, the largest.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Queues {
     sockets: u32,
@@ -71,14 +72,18 @@ impl AcceptQueue {
     }
 
     fn ask(&mut self, buffer: &mut Buffer) -> Result<Queues, Errno> {
-        let (mut queues, port) = (Queues::default(), self.port);
+        let (mut queues, port, mut largest) = (Queues::default(), self.port, 0);
         listening(&mut self.kernel, port, buffer, &mut |socket| {
             if socket.port == port {
                 queues.sockets += 1;
                 queues.waiting += socket.waiting;
-                queues.limit += socket.limit;
+                queues.limit += if socket.waiting > 0 { socket.limit } else { 0 };
+                largest = largest.max(socket.limit);
             }
         })?;
+        if queues.waiting == 0 {
+            queues.limit = largest;
+        }
         Ok(queues)
     }
 }
@@ -131,6 +136,22 @@ mod tests {
         until(port, Queues { sockets: 1, waiting: 3, limit: 3 });
         drop((listener, waiting, full));
         until(port, Queues::default());
+    }
+
+    #[test]
+    fn only_the_socket_that_is_come_to_has_room() {
+        let v4 = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = v4.local_addr().unwrap();
+        let Ok(v6) = TcpListener::bind((Ipv6Addr::LOCALHOST, address.port())) else {
+            return testkit::skip::not_here("no IPv6, or its port is taken");
+        };
+        rustix::net::listen(&v4, 3).unwrap();
+        rustix::net::listen(&v6, 5).unwrap();
+        until(address.port(), Queues { sockets: 2, waiting: 0, limit: 5 });
+        let _all: Vec<_> = (0..4).map(|_| TcpStream::connect(address).unwrap()).collect();
+        until(address.port(), Queues { sockets: 2, waiting: 4, limit: 3 });
+        let _another = TcpStream::connect(v6.local_addr().unwrap()).unwrap();
+        until(address.port(), Queues { sockets: 2, waiting: 5, limit: 8 });
     }
 
     #[test]

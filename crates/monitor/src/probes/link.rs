@@ -1,6 +1,7 @@
 //! How full the fullest link is: what went over each interface in an interval against the speed that it tells.
 //!
-//! Of the interfaces that tell a speed when the watch begins. Loopback tells none, nor do most virtual ones.
+//! Of the interfaces with a device behind them that tell a speed when the watch begins. Those of software alone (tun, veth, bridges) tell one
+//! that is nobody's, if they tell any: 10 Mbit/s or 10 Gbit/s.
 
 use super::Probes;
 use crate::text::{fields, lines, number};
@@ -35,6 +36,7 @@ struct Link {
 
 fn links(folder: &Path) -> Vec<Link> {
     let link = |entry: std::fs::DirEntry| {
+        entry.path().join("device").exists().then_some(())?;
         let speed = std::fs::read_to_string(entry.path().join("speed")).ok()?;
         // -1 where nobody knows.
         let megabits = speed.trim().parse::<u64>().ok().filter(|&megabits| megabits > 0)?;
@@ -78,9 +80,12 @@ mod tests {
     #[test]
     fn the_fullest_direction_of_the_fullest_link() {
         let folder = tempfile::tempdir().unwrap();
-        for (name, speed) in [("eth0", "1000\n"), ("eth1", "100\n"), ("lo", ""), ("tap0", "-1\n")] {
+        for (name, speed) in [("eth0", "1000\n"), ("eth1", "100\n"), ("lo", ""), ("eth2", "-1\n"), ("tun0", "10\n")] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
             std::fs::write(folder.path().join(name).join("speed"), speed).unwrap();
+            if name.starts_with("eth") {
+                std::fs::create_dir(folder.path().join(name).join("device")).unwrap();
+            }
         }
         let mut links = links(folder.path());
         assert_eq!(links.len(), 2);

@@ -368,7 +368,12 @@ impl Tree {
         row.set(Column::TreeWorkers, count(&worker));
         row.set(Column::TreeBusyWorkers, count(&|process| worker(process) && occupied(process)));
         row.set(Column::TreeRunning, count(&|process| process.stat.state == b'R'));
-        row.set(Column::TreeDiskSleep, count(&|process| process.stat.state == b'D'));
+        // Who has threads shows what the first of them does, which in a server is to wait for the others: nobody is seen in the disk then, and
+        // may be.
+        let asleep = count(&|process| process.stat.state == b'D');
+        if asleep > 0 || 2 * count(&|process| process.stat.threads > 1) <= count(&|_| true) {
+            row.set(Column::TreeDiskSleep, asleep);
+        }
         if locks_known {
             row.set(Column::TreeLockWaiters, count(&|process| process.waits_for_lock));
         }

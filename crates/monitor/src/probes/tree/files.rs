@@ -20,6 +20,8 @@ pub(super) struct Stat {
     pub(super) own_ticks: u64,
     /// The same of children that were waited for.
     pub(super) child_ticks: u64,
+    /// Threads; `state` is that of the first one alone.
+    pub(super) threads: u64,
     pub(super) resident_pages: u64,
 }
 
@@ -50,7 +52,7 @@ pub(super) fn parse_stat(text: &[u8]) -> Option<Stat> {
     name.iter_mut().zip(called).for_each(|(to, from)| *to = *from);
     let state = *fields.next()?.first()?;
     let parent = u32::try_from(number(fields.next()?)?).ok()?;
-    // From here on the field after `skip` others: utime, stime, cutime, cstime, then rss.
+    // From here on the field after `skip` others: utime, stime, cutime, cstime, then num_threads and rss.
     let mut ticks = [0u64; 4];
     let skipped = fields.by_ref().take(9).count();
     for (place, field) in ticks.iter_mut().zip(fields.by_ref()) {
@@ -58,8 +60,9 @@ pub(super) fn parse_stat(text: &[u8]) -> Option<Stat> {
     }
     let [user, system, of_children, of_children_system] = ticks;
     let (own_ticks, child_ticks) = (user.saturating_add(system), of_children.saturating_add(of_children_system));
-    let resident_pages = number(fields.nth(6)?)?;
-    Some(Stat { parent, state, name, own_ticks, child_ticks, resident_pages }).filter(|_| skipped == 9)
+    let threads = number(fields.nth(2)?)?;
+    let resident_pages = number(fields.nth(3)?)?;
+    Some(Stat { parent, state, name, own_ticks, child_ticks, threads, resident_pages }).filter(|_| skipped == 9)
 }
 
 /// The process of a line such as `1: -> FLOCK  ADVISORY  WRITE 1235 fd:00:123 0 EOF`: one that waits, not one that holds.
