@@ -502,7 +502,7 @@ fn a_storm_is_looked_at_more_often() {
     let at = (0..=120u64).step_by(10).chain(121..=150);
     let row = |tenth: u64| {
         let mut row = Reading::empty(tenth * SECOND / 10);
-        let extra = u64::from(tenth % 10 != 0);
+        let extra = u64::from(!tenth.is_multiple_of(10));
         [(CpuUser, tenth), (CpuSystem, tenth), (CpuIdle, 18 * tenth), (Column::SamplerExtra, extra)]
             .into_iter()
             .for_each(|(column, value)| row.set(column, value));
