@@ -432,10 +432,8 @@ impl Disks {
             .zip(sectors(Column::DiskWriteSectors))
             .map(|(read, written)| (read + written) * SECTOR);
         // Swap that is more than the disks moved is on none of them, but in compressed memory (zram).
-        let share = |(swap, all): (f64, f64)| match swap {
-            _ if swap > SWAP_ON_DISK * all => None,
-            _ if all > 0.0 => Some((swap / all).min(1.0)),
-            _ => Some(0.0),
+        let share = |(swap, all): (f64, f64)| {
+            (swap <= SWAP_ON_DISK * all).then(|| if all > 0.0 { (swap / all).min(1.0) } else { 0.0 })
         };
         Disks {
             pressure: window

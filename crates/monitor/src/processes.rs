@@ -107,6 +107,7 @@ mod tests {
             name: "Web (a) x",
             state: 'S',
             ticks: [1, 20, 300, 4000],
+            threads: 1,
             resident_pages: 55,
         });
         fake.file("7/io", "rchar: 1\nwchar: 2\nsyscr: 9\nread_bytes: 3\nwrite_bytes: 4\ncancelled_write_bytes: 9\n");

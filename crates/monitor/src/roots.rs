@@ -142,7 +142,7 @@ mod tests {
         tree.file("self/stat", "not a number");
         tree.file("20/cmdline", "/usr/sbin/apache2\0-k\0start\0");
         for &(pid, parent, name, state) in processes {
-            tree.process(FakeProcess { pid, parent, name, state, ticks: [0; 4], resident_pages: 1 });
+            tree.process(FakeProcess { pid, parent, name, state, ticks: [0; 4], threads: 1, resident_pages: 1 });
         }
         assert_eq!(root_of(dir.path(), server).map_err(|error| error.to_string()), expected.map_err(str::to_owned));
     }
@@ -171,8 +171,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let tree = FakeTree::new(dir.path());
         tree.file("uptime", "12.34 99.00\n");
-        let process =
-            |pid, state| FakeProcess { pid, parent: 1, name: "a b) (c", state, ticks: [0; 4], resident_pages: 1 };
+        let process = |pid, state| FakeProcess {
+            pid,
+            parent: 1,
+            name: "a b) (c",
+            state,
+            ticks: [0; 4],
+            threads: 1,
+            resident_pages: 1,
+        };
         tree.process(process(7, 'S'));
         tree.process(process(8, 'Z'));
         tree.file("9/stat", "9 (cut) S 1 0");

@@ -23,6 +23,8 @@ pub struct FakeProcess<'a> {
     pub state: char,
     /// Clock ticks in user mode and in the kernel, its own and those of children it waited for.
     pub ticks: [u64; 4],
+    /// Threads.
+    pub threads: u64,
     /// Resident pages.
     pub resident_pages: u64,
 }
@@ -50,11 +52,11 @@ impl FakeTree {
     /// # Panics
     /// When it cannot.
     pub fn process(&self, process: FakeProcess<'_>) {
-        let FakeProcess { pid, parent, name, state, ticks: [user, system, waited_user, waited_system], resident_pages } =
-            process;
+        let FakeProcess { pid, parent, name, state, ticks, threads, resident_pages } = process;
+        let [user, system, waited_user, waited_system] = ticks;
         let text = format!(
             "{pid} ({name}) {state} {parent} {pid} {pid} 0 -1 4194560 21 22 23 24 {user} {system} {waited_user} {waited_system} \
-             20 0 1 0 4242 1000000 {resident_pages} 18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+             20 0 {threads} 0 4242 1000000 {resident_pages} 18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
         );
         self.file(&format!("{pid}/stat"), &text);
     }

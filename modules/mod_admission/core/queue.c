@@ -36,16 +36,21 @@ typedef struct queue_seen {
   bool absent;     /* one of those */
 } queue_seen;
 
+/* Whether it is a waiter's turn since before `since_ns`, and he has not come. */
+static bool is_absent(const adm_table *table, adm_entry *entry, uint32_t place, uint64_t token, uint64_t since_ns) {
+  return token_state(token) == WAITER_WOKEN && waiters_of(table, entry)[place].woken_ns < since_ns;
+}
+
 /* The waiters first: who takes his permit and leaves the queue meanwhile is then seen twice, and not never. Whose turn it is since before
  * `since_ns` does not count. */
 static queue_seen see_since(const adm_table *table, adm_entry *entry, uint64_t since_ns) {
   queue_seen seen = {0};
   for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
     uint64_t token = waiting_of(table, entry)[i];
-    bool woken = token_state(token) == WAITER_WOKEN, late = woken && waiters_of(table, entry)[i].woken_ns < since_ns;
-    seen.absent |= late;
-    seen.any |= token_state(token) != WAITER_FREE && !late;
-    if (woken && !late) seen.weight += token_cost(token);
+    bool absent = is_absent(table, entry, i, token, since_ns);
+    seen.absent |= absent;
+    seen.any |= token_state(token) != WAITER_FREE && !absent;
+    if (token_state(token) == WAITER_WOKEN && !absent) seen.weight += token_cost(token);
   }
   seen.weight += permits_weight(table, entry);
   return seen;
@@ -53,17 +58,12 @@ static queue_seen see_since(const adm_table *table, adm_entry *entry, uint64_t s
 
 static queue_seen see(const adm_table *table, adm_entry *entry, uint64_t now_ns) { return see_since(table, entry, ago(now_ns, TURN_NS)); }
 
-/* Whether it is a waiter's turn, and he does not come. */
-static bool is_absent(const adm_table *table, adm_entry *entry, uint32_t place, uint64_t token, uint64_t now_ns) {
-  return token_state(token) == WAITER_WOKEN && waiters_of(table, entry)[place].woken_ns < ago(now_ns, TURN_NS);
-}
-
 /* Whether nobody has to wait for a waiter: it, or another request of its process, had its turn and did not come. A process is stopped with
  * all of its threads. */
 static bool is_passed_over(const adm_table *table, adm_entry *entry, uint64_t token, const queue_seen *seen, uint64_t now_ns) {
   for (uint32_t i = 0; seen->absent && i < waiters_in_use(table, entry); i++) {
     uint64_t other = waiting_of(table, entry)[i];
-    if (is_absent(table, entry, i, other, now_ns) && token_owner(other) == token_owner(token)) return true;
+    if (is_absent(table, entry, i, other, ago(now_ns, TURN_NS)) && token_owner(other) == token_owner(token)) return true;
   }
   return false;
 }
@@ -96,7 +96,7 @@ static bool has_own_limit(const adm_table *table, adm_entry *entry, uint32_t at_
 static bool waits_for_group(const adm_table *table, adm_entry *entry, const queue_seen *seen, uint64_t now_ns) {
   for (uint32_t i = 0; seen->any && i < waiters_in_use(table, entry); i++) {
     uint64_t token = waiting_of(table, entry)[i];
-    if (token_state(token) == WAITER_FREE || is_absent(table, entry, i, token, now_ns)) continue;
+    if (token_state(token) == WAITER_FREE || is_absent(table, entry, i, token, ago(now_ns, TURN_NS))) continue;
     bool known = token_state(token) != WAITER_CLAIM; /* else it has not said yet who it is */
     if (known && has_own_limit(table, entry, waiters_of(table, entry)[i].at_most)) continue;
     if (!stands_aside(table, entry, i, token, seen, ADM_UNLIMITED)) return true;

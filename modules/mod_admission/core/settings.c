@@ -328,14 +328,13 @@ bool adm_cost_check(const adm_settings *settings, uint32_t budget, char *error) 
 }
 
 bool adm_name_check(const char *name, char *error) {
-  enum { NONE = 2 };
-  static const char *const taken[] = {"memory", "queue-workers", [NONE] = "none"};
+  static const char *const taken[] = {"memory", "queue-workers"};
   static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
   char quoted[64];
   size_t length = strlen(name);
-  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
-    bool same = i == NONE ? strcasecmp(name, taken[i]) == 0 : strcmp(name, taken[i]) == 0; /* AdmissionUse takes none in any case */
-    if (!same) continue;
+  bool is_taken = strcasecmp(name, "none") == 0; /* AdmissionUse takes that in any case */
+  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) is_taken |= strcmp(name, taken[i]) == 0;
+  if (is_taken) {
     snprintf(error, ADM_ERROR, "%s: this name has a meaning of its own", name);
     return false;
   }

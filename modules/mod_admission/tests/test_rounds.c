@@ -288,6 +288,14 @@ static void adaptive(rounds *r) {
   CHECK_EQUAL(group(ELASTIC)->settings_limit, 8);
 }
 
+/* A fifth of the time between two rounds somebody waits for memory, by this file. */
+static void stall(rounds *r, const char *file) {
+  write_file(file, "some avg10=0.00 total=900000000\n");
+  turn(r, 1);
+  write_file(file, "some avg10=0.00 total=900060000\n");
+  turn(r, 1);
+}
+
 /* A cgroup that is smaller than the machine. */
 static void in_a_cgroup(rounds *r) {
   write_file("control", "elastic limit=9\n");
@@ -303,18 +311,12 @@ static void in_a_cgroup(rounds *r) {
   write_file("root/sys/fs/cgroup/web/memory.max", "max\n");
   turn(r, 12);
   CHECK_EQUAL(group(ELASTIC)->limit, 6);
-  write_file("root/sys/fs/cgroup/web/apache/memory.pressure", "some avg10=0.00 total=5\n");
-  turn(r, 1);
-  write_file("root/sys/fs/cgroup/web/apache/memory.pressure", "some avg10=0.00 total=60005\n");
-  turn(r, 1);
+  stall(r, "root/sys/fs/cgroup/web/apache/memory.pressure");
   CHECK_EQUAL(group(ELASTIC)->limit, 4);
   turn(r, 12);
   CHECK_EQUAL(group(ELASTIC)->limit, 4);
   /* The group's own processes do not wait, those of another do: PHP-FPM's, for which these requests are. */
-  write_file("root/proc/pressure/memory", "some avg10=0.00 total=900000000\n");
-  turn(r, 1);
-  write_file("root/proc/pressure/memory", "some avg10=0.00 total=900060000\n");
-  turn(r, 1);
+  stall(r, "root/proc/pressure/memory");
   CHECK_EQUAL(group(ELASTIC)->limit, 2);
 }
 

@@ -142,7 +142,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let fake = FakeTree::new(dir.path());
         let process = |pid, parent, name| {
-            fake.process(FakeProcess { pid, parent, name, state: 'S', ticks: [0; 4], resident_pages: 1 });
+            fake.process(FakeProcess { pid, parent, name, state: 'S', ticks: [0; 4], threads: 1, resident_pages: 1 });
         };
         process(20, 1, "apache2");
         process(21, 20, "apache2");

@@ -36,7 +36,9 @@ struct Link {
 
 fn links(folder: &Path) -> Vec<Link> {
     let link = |entry: std::fs::DirEntry| {
-        entry.path().join("device").exists().then_some(())?;
+        if !entry.path().join("device").exists() {
+            return None;
+        }
         let speed = std::fs::read_to_string(entry.path().join("speed")).ok()?;
         // -1 where nobody knows.
         let megabits = speed.trim().parse::<u64>().ok().filter(|&megabits| megabits > 0)?;

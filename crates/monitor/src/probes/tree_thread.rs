@@ -202,7 +202,15 @@ mod tests {
     fn a_tree_that_ends_leaves_nothing_of_what_was_shared_in_the_same_row() {
         let dir = tempfile::tempdir().unwrap();
         let fake = FakeTree::new(dir.path());
-        fake.process(FakeProcess { pid: 100, parent: 1, name: "httpd", state: 'S', ticks: [1; 4], resident_pages: 9 });
+        fake.process(FakeProcess {
+            pid: 100,
+            parent: 1,
+            name: "httpd",
+            state: 'S',
+            ticks: [1; 4],
+            threads: 1,
+            resident_pages: 9,
+        });
         fake.file("100/smaps_rollup", "Pss:  500 kB\nPrivate_Clean: 30 kB\nPrivate_Dirty: 200 kB\nSwap: 50 kB\n");
         let watch = Watch {
             // Nothing in this test waits for so long.
@@ -233,7 +241,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let fake = FakeTree::new(dir.path());
         std::os::unix::fs::symlink(std::process::id().to_string(), dir.path().join("self")).unwrap();
-        fake.process(FakeProcess { pid: 100, parent: 1, name: "httpd", state: 'S', ticks: [1; 4], resident_pages: 9 });
+        fake.process(FakeProcess {
+            pid: 100,
+            parent: 1,
+            name: "httpd",
+            state: 'S',
+            ticks: [1; 4],
+            threads: 1,
+            resident_pages: 9,
+        });
         fake.file("loadavg", "0.52 1.00 12.34 1/79 100\n");
         let watch = Watch {
             period_ns: 1000 * SECOND,

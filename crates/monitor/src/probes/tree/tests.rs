@@ -36,7 +36,7 @@ fn check(tree: &mut Tree, expected: [u64; 9]) {
 }
 
 fn process(pid: u32, parent: u32, state: char) -> FakeProcess<'static> {
-    FakeProcess { pid, parent, name: "apache2", state, ticks: [1, 2, 3, 4], resident_pages: u64::from(pid) }
+    FakeProcess { pid, parent, name: "apache2", state, ticks: [1, 2, 3, 4], threads: 1, resident_pages: u64::from(pid) }
 }
 
 fn fake() -> (tempfile::TempDir, FakeTree, Tree) {
@@ -72,6 +72,24 @@ fn workers_and_what_they_started() {
     fake.remove(60);
     fake.process(process(61, 1, 'Z'));
     check(&mut tree, [5, 4, 2, 1, 1, 0, 100 + 101 + 102 + 103 + 104, 104, 50]);
+}
+
+/// Of a server whose processes have threads nobody knows who waits for a disk, unless it is a first one.
+#[test]
+fn threads_at_a_disk_are_not_seen() {
+    let (_dir, fake, mut tree) = fake();
+    let asleep = |tree: &mut Tree| {
+        let mut row = Reading::empty(0);
+        scan(tree, &mut row).unwrap();
+        row.get(Column::TreeDiskSleep)
+    };
+    let threaded = |pid, state| FakeProcess { threads: 25, ..process(pid, 100, state) };
+    fake.process(threaded(101, 'S'));
+    assert_eq!(asleep(&mut tree), Some(0), "one of two");
+    fake.process(threaded(102, 'S'));
+    assert_eq!(asleep(&mut tree), None);
+    fake.process(threaded(102, 'D'));
+    assert_eq!(asleep(&mut tree), Some(1));
 }
 
 #[test]
