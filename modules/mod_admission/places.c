@@ -167,8 +167,8 @@ static void warn(server_rec *main_server) {
                  "when it is started, not only its own; it is exact with prefork");
   if (ap_unixd_config.chroot_dir && current->groups->nelts > 0)
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
-                 "ADM0019: ChrootDir %s: unless they are laid out below it there is no /proc there, and none of the files that directives of this "
-                 "module name: the control file, status.json, a changed policy, AdmissionHoldFd, cost=learn and adaptive limits have no effect", ap_unixd_config.chroot_dir);
+                 "ADM0019: ChrootDir %s: unless /proc and the files that directives of this module name are laid out below it, these do nothing: the "
+                 "control file, status.json, changes of a policy, AdmissionHoldFd, cost=learn, adaptive limits", ap_unixd_config.chroot_dir);
   bool costs = false;
   for (int i = 0; i < current->groups->nelts; i++) {
     const adm_settings *settings = &APR_ARRAY_IDX(current->groups, i, group_rule *)->settings;
