@@ -615,10 +615,9 @@ enum On {
 
 /// Fewer are asked for than the server could do.
 const ASKED_FOR_LITTLE: &[Cause] = &[Cause::OfferedConcurrency];
-/// Two or four at a time for what takes next to no time: nearly all of one CPU, of the server's or of the client's, and whether it is all is
-/// a matter of chance.
-const ASKED_FOR_MUCH: &[Cause] =
-    &[Cause::OfferedConcurrency, Cause::CpuBound, Cause::OneCoreBusy, Cause::GeneratorSaturated, Cause::Unexplained];
+/// Two or four at a time for what takes next to no time: nearly all of the server's CPU, and whether it is all is a matter of chance. That
+/// nothing is known to limit is said where it is neither nearly nor enough.
+const ASKED_FOR_MUCH: &[Cause] = &[Cause::OfferedConcurrency, Cause::CpuBound, Cause::Unexplained];
 /// A limit that is reached and right, as there is no more CPU.
 const AT_ITS_LIMIT: &[Cause] = &[Cause::WorkerLimitRight, Cause::CpuBound];
 

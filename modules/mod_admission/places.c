@@ -171,8 +171,16 @@ static void warn(server_rec *main_server) {
                  "control file, status.json, changes of a policy, AdmissionHoldFd, cost=learn, adaptive limits", ap_unixd_config.chroot_dir);
   bool costs = false;
   for (int i = 0; i < current->groups->nelts; i++) {
-    const adm_settings *settings = &APR_ARRAY_IDX(current->groups, i, group_rule *)->settings;
-    costs |= settings->cost > 0 || settings->learn;
+    const group_rule *group = APR_ARRAY_IDX(current->groups, i, group_rule *);
+    const adm_settings *settings = &group->settings;
+    bool has_cost = settings->cost > 0 || settings->learn;
+    costs |= has_cost;
+    if (has_cost && current->budget.limit == ADM_UNLIMITED && !settings->adaptive)
+      ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
+                   "ADM0026: AdmissionGroup %s: its cost= has no effect: there is no AdmissionBudget, and its limit is not adaptive", group->name);
+    if (settings->queue > 0 && current->queue_workers == 0 && current->queue_percent == 0)
+      ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
+                   "ADM0027: AdmissionGroup %s: its queue= has no effect: with AdmissionQueueWorkers 0 no worker may wait", group->name);
   }
   if (current->budget.limit != ADM_UNLIMITED && !costs)
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,

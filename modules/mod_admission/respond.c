@@ -45,12 +45,6 @@ static const char *amount(const visit *v, uint32_t value) {
 
 static const char *result_name(const visit *v) { return v->bypass ? "bypass" : adm_outcome_name(v->answer.outcome); }
 
-/* A subrequest starts with the environment of its main request, which may have these names already. */
-static void set(const visit *v, const char *name, const char *value) {
-  if (v->r->main) apr_table_setn(v->r->subprocess_env, name, value);
-  else apr_table_addn(v->r->subprocess_env, name, value);
-}
-
 /* Whose decision a request goes by: its own, or, of a page that goes on as another one (an Action's program, a `Location: /...`) and needs no
  * permit more, that of the page. The log asks the last of them. */
 static const visit *decided(const visit *v) {
@@ -64,12 +58,15 @@ static const visit *decided(const visit *v) {
 static void tell(const visit *v) {
   if (v->r->prev && layers_turned_away(v->r)) return; /* has that one's variables */
   const visit *told = decided(v);
-  set(v, "ADMISSION_GROUP", group_name(told));
-  set(v, "ADMISSION_RESULT", result_name(told));
+  apr_table_t *variables = v->r->subprocess_env;
+  /* A subrequest starts with the environment of its main request, and a SetEnv may say these names, too. */
+  for (const char *const *name = respond_variables; *name; name++) apr_table_unset(variables, *name);
+  apr_table_addn(variables, "ADMISSION_GROUP", group_name(told));
+  apr_table_addn(variables, "ADMISSION_RESULT", result_name(told));
   if (told->bypass) return;
-  set(v, "ADMISSION_WAIT_US", number(told, told->answer.wait_ns / 1000));
-  set(v, "ADMISSION_HELD", amount(told, told->answer.held));
-  set(v, "ADMISSION_LIMIT", amount(told, told->answer.limit));
+  apr_table_addn(variables, "ADMISSION_WAIT_US", number(told, told->answer.wait_ns / 1000));
+  apr_table_addn(variables, "ADMISSION_HELD", amount(told, told->answer.held));
+  apr_table_addn(variables, "ADMISSION_LIMIT", amount(told, told->answer.limit));
 }
 
 static void copy_variables(apr_table_t *to, const request_rec *from) {

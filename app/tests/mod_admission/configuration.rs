@@ -112,6 +112,8 @@ fn what_is_hardly_meant_is_noted() {
         (Mpm::Prefork, "AdmissionBudget memory 800M\n", &["ADM0006: AdmissionBudget has no effect"]),
         (Mpm::Event, hold, &["ADM0007: AdmissionHoldFd: in a process with threads"]),
         (Mpm::Prefork, "AdmissionQueueWorkers 12\n", &["ADM0008: AdmissionQueueWorkers 12: "]),
+        (Mpm::Prefork, "AdmissionQueueWorkers 0\n", &["ADM0027: AdmissionGroup one: its queue= has no effect"]),
+        (Mpm::Prefork, "AdmissionGroup dear limit=2 cost=9M\n", &["ADM0026: AdmissionGroup dear: its cost= has no effect"]),
         (
             Mpm::Prefork,
             "AdmissionGroup many limit=97\n",
@@ -120,7 +122,8 @@ fn what_is_hardly_meant_is_noted() {
     ] {
         let Some(server) = Server::start(mpm, &format!("{one}{text}")) else { return };
         let log = server.log();
-        let found: Vec<_> = log.lines().filter(|line| line.contains("ADM000") || line.contains("ADM0013")).collect();
+        let is_note = |line: &&str| ["ADM000", "ADM0013", "ADM0026", "ADM0027"].iter().any(|note| line.contains(note));
+        let found: Vec<_> = log.lines().filter(is_note).collect();
         let as_expected = found.iter().zip(notes).all(|(line, note)| line.contains(note));
         assert!(found.len() == notes.len() && as_expected, "{text}: {found:#?}");
     }

@@ -216,26 +216,37 @@ fn no_lock_is_left_open() {
 /// Who reads slowly keeps what was given to him until the last byte, where the group says so.
 #[test]
 fn until_the_last_byte() {
-    for (mpm, hold) in
-        [(Mpm::Prefork, "response"), (Mpm::Event, "response"), (Mpm::Prefork, "handler"), (Mpm::Event, "handler")]
-    {
-        let text = format!("AdmissionGroup one limit=1 hold={hold}\nAdmissionUse one\nSendBufferSize 4096\n");
-        let Some(server) = Server::start(mpm, &text) else { return };
-        let mut reader = Client::narrow(server.port);
-        reader.begin("GET", "/page.probe?id=slow&body=60000", "127.0.0.1").expect("it is sent");
-        wait("the page has ended", || server.events().iter().any(|event| event.word == "stop"));
-        if hold == "handler" {
-            // The handler is over, and the client has read nothing yet.
+    let behind = "<Location /behind>\nAdmissionUse one\nProxyPass http://127.0.0.1:PORT/page.cgi disablereuse=On\n</Location>\n";
+    let everywhere = "AdmissionUse one\n";
+    for (mpm, php, uses, page) in [
+        (Mpm::Prefork, Php::None, everywhere, "/page.probe"),
+        (Mpm::Event, Php::None, everywhere, "/page.probe"),
+        (Mpm::Prefork, Php::None, everywhere, "/page.cgi"),
+        (Mpm::Worker, Php::None, everywhere, "/page.cgi"),
+        (Mpm::Event, Php::None, everywhere, "/page.cgi"),
+        (Mpm::Prefork, Php::Module, everywhere, "/page.php"),
+        (Mpm::Event, Php::Fpm, everywhere, "/page.php"),
+        (Mpm::Event, Php::None, behind, "/behind"),
+    ] {
+        for hold in ["response", "handler"] {
+            let text = format!("AdmissionGroup one limit=1 hold={hold}\n{uses}SendBufferSize 4096\n");
+            let Some(server) = Server::told(&Told { mpm, php, text: &text, files: &[] }) else { return };
+            let mut reader = Client::narrow(server.port);
+            reader.begin("GET", &format!("{page}?id=slow&body=60000"), "127.0.0.1").expect("it is sent");
+            wait("the page has ended", || server.events().iter().any(|event| event.word == "stop"));
+            if hold == "handler" {
+                // The handler is over, and the client has read nothing yet.
+                server.wait_idle();
+            } else {
+                let held = (0..50).map(|_| server.number("one", "/held")).min();
+                assert_eq!((held, server.get(page).status), (Some(1), 503), "{mpm:?} {page}");
+            }
+            let answer = reader.answer(false).expect("an answer");
+            assert!(answer.body.len() >= 60000 && answer.status == 200, "{mpm:?} {page}");
             server.wait_idle();
-        } else {
-            let held = (0..50).map(|_| server.number("one", "/held")).min();
-            assert_eq!((held, server.get("/page.probe").status), (Some(1), 503), "{mpm:?}");
+            assert_eq!(server.get(page).status, 200);
+            server.wait_idle();
         }
-        let answer = reader.answer(false).expect("an answer");
-        assert!(answer.body.len() >= 60000 && answer.status == 200);
-        server.wait_idle();
-        assert_eq!(server.get("/page.probe").status, 200);
-        server.wait_idle();
     }
 }
 

@@ -1,7 +1,8 @@
 //! Streams of HTTP/2: each is a request with a permit of its own, in threads of its own.
 
 use crate::oracle::{Killed, most_at_once};
-use crate::server::{Mpm, PATIENCE, Server, wait, within};
+use crate::server::{Mpm, PATIENCE, Php, Server, Told, wait, within};
+use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
@@ -20,34 +21,113 @@ fn run(program: &str, words: &[&str]) -> Option<Output> {
     }
 }
 
+/// A stream on a connection of its own, by curl and what it is told: the status, and the body. `None`, and it is said, where there is none.
+pub(crate) fn ask(server: &Server, words: &[&str], path: &str) -> Option<(u16, String)> {
+    let url = format!("http://127.0.0.1:{}{path}", server.port);
+    let always = ["-s", "-w", "\n%{http_version} %{http_code}", "--http2-prior-knowledge", &url];
+    let output = run("curl", &[words, &always].concat())?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (body, end) = said.rsplit_once('\n').unwrap_or_default();
+    let status = end.strip_prefix("2 ").unwrap_or_else(|| panic!("no HTTP/2: {said}"));
+    Some((status.parse().expect("a status"), body.to_owned()))
+}
+
 #[test]
 fn curl_asks_for_streams() {
     for mpm in [Mpm::Worker, Mpm::Event] {
         let Some(server) = Server::start(mpm, TWO) else { return };
-        let url = format!("http://127.0.0.1:{}/page.probe?id=", server.port);
         let gate = server.gate("g");
         let held: Vec<_> = (0..2).map(|n| server.send(&format!("/page.probe?id=held{n}&gate=g"))).collect();
         server.wait_started(2);
-        let said = |url: String| {
-            let words =
-                ["-s", "-o", "/dev/null", "-w", "%{http_version} %{http_code}", "--http2-prior-knowledge", &url];
-            run("curl", &words).map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
-        };
+        let status = |path: &str| ask(&server, &[], path).map(|(status, _)| status);
         // A file is served on HTTP/2, with all permits taken.
-        let Some(found) = said(format!("http://127.0.0.1:{}/index.html", server.port)) else { return };
-        assert_eq!(found, "2 200");
+        let Some(found) = status("/index.html") else { return };
+        assert_eq!(found, 200);
         std::thread::scope(|scope| {
-            let (said, url) = (&said, &url);
-            let streams: Vec<_> = (0..4).map(|n| scope.spawn(move || said(format!("{url}{n}")))).collect();
+            let status = &status;
+            let stream = |n| scope.spawn(move || status(&format!("/page.probe?id={n}")));
+            let streams: Vec<_> = (0..4).map(stream).collect();
             server.wait_number("two", "/waiting", 4);
             gate.open();
             for stream in streams {
-                assert_eq!(stream.join().expect("no panic").as_deref(), Some("2 200"));
+                assert_eq!(stream.join().expect("no panic"), Some(200));
             }
         });
         assert!(held.into_iter().all(|one| one.answer().status == 200));
         server.wait_idle();
         assert!(most_at_once(&server.events(), &Killed::new()) <= 2);
+    }
+}
+
+/// Requests of every kind: what they run is in one group, files in another, and both are told of an error by pages of theirs.
+const KINDS: &str = "Protocols h2c http/1.1\nAdmissionGroup one limit=4 key=server\nAdmissionGroup files limit=4 key=server handler=static\n\
+                     AdmissionUse one files\nErrorDocument 404 /error.cgi?id=none\nErrorDocument 503 /busy.html\n\
+                     ProxyPass /behind http://127.0.0.1:PORT/page.cgi disablereuse=On\n";
+
+const OF_EVERY_KIND: [&str; 13] = [
+    "/page.cgi",
+    "/page.probe",
+    "/page.php",
+    "/index.html",
+    "/dir/cgi/",
+    "/dir/php/",
+    "/fall/any/path",
+    "/pretty/item/7",
+    "/pretty/php/7",
+    "/nested.shtml",
+    "/other.cgi?location=/page.cgi",
+    "/none.cgi",
+    "/behind",
+];
+
+/// A stream is the request that it would be on a connection of HTTP/1: the same answer, and the same permits, refusals and pages let through.
+#[test]
+fn a_stream_counts_as_the_same_request() {
+    for mpm in [Mpm::Worker, Mpm::Event] {
+        let told = Told { mpm, php: Php::Fpm, text: KINDS, files: &[("www/busy.html", "later\n")] };
+        let Some(server) = Server::told(&told) else { return };
+        let counts = || {
+            let of = |group: Value| ["admitted", "rejected", "bypass", "open"].map(|name| group["counts"][name].as_u64());
+            ["one", "files"].map(|name| of(server.group(name)).map(|count| count.expect("a count")))
+        };
+        // What an answer is, and what it did to the counts; in `idle` all that it took is given back before they are read.
+        let did = |idle: bool, answer: &dyn Fn() -> Option<(u16, String)>| {
+            let before = counts();
+            let answer = answer()?;
+            if idle {
+                server.wait_idle();
+            }
+            let after = counts();
+            let more = |group: usize| [0, 1, 2, 3].map(|count| after[group][count] - before[group][count]);
+            Some((answer, [more(0), more(1)]))
+        };
+        let same = |idle: bool| {
+            for path in OF_EVERY_KIND {
+                let plain = did(idle, &|| {
+                    let answer = server.get(path);
+                    Some((answer.status, answer.body))
+                });
+                let stream = did(idle, &|| ask(&server, &[], path))?;
+                assert_eq!(Some(&stream), plain.as_ref(), "{mpm:?} {path}, idle: {idle}");
+                let ((status, _), [one, _]) = stream;
+                // With no permit left, only files and what an error is told by come.
+                assert!(idle || one[0] == 0, "{path}: {one:?}");
+                assert_eq!(status == 503, !idle && !["/index.html", "/nested.shtml", "/none.cgi"].contains(&path), "{path}");
+            }
+            Some(())
+        };
+        let Some(()) = same(true) else { return };
+        // HEAD is one, too.
+        let head = did(true, &|| ask(&server, &["-I", "-o", "/dev/null"], "/page.cgi"));
+        assert_eq!(head.map(|((status, _), counts)| (status, counts)), Some((200, [[1, 0, 0, 0], [0; 4]])));
+        let gate = server.gate("g");
+        let held = server.send_in_turn("/page.probe?gate=g", 4);
+        same(false);
+        let head = did(false, &|| ask(&server, &["-I", "-o", "/dev/null"], "/page.cgi"));
+        assert_eq!(head.map(|((status, _), _)| status), Some(503));
+        gate.open();
+        assert!(held.into_iter().all(|one| one.answer().status == 200));
+        server.wait_idle();
     }
 }
 
@@ -135,25 +215,22 @@ fn check_share(workers: &str) {
     let gate = server.gate("g");
     let held = server.send("/page.probe?gate=g");
     server.wait_started(1);
-    let ask = |path: &str| {
-        let url = format!("http://127.0.0.1:{}/{path}", server.port);
-        let words = ["-s", "-o", "/dev/null", "-w", "%{http_version} %{http_code}", "--http2-prior-knowledge", &url];
-        run("curl", &words).map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    let Some(found) = ask("index.html") else { return };
-    assert_eq!(found, "2 200");
+    let status = |path: &str| ask(&server, &[], path).map(|(status, _)| status);
+    let Some(found) = status("/index.html") else { return };
+    assert_eq!(found, 200);
     std::thread::scope(|scope| {
-        let ask = &ask;
-        let streams: Vec<_> = (0..5).map(|n| scope.spawn(move || ask(&format!("page.probe?id={n}")))).collect();
+        let status = &status;
+        let stream = |n| scope.spawn(move || status(&format!("/page.probe?id={n}")));
+        let streams: Vec<_> = (0..5).map(stream).collect();
         wait("two of four wait", || {
             (server.number("two", "/waiting"), server.number("two", "/counts/rejected")) == (2, 3)
         });
-        assert_eq!(ask("index.html").as_deref(), Some("2 200"), "and files have the others");
+        assert_eq!(status("/index.html"), Some(200), "and files have the others");
         gate.open();
         let mut found: Vec<_> = streams.into_iter().map(|one| one.join().expect("no panic")).collect();
         found.sort();
         let [good, away] =
-            ["2 200", "2 503"].map(|said| found.iter().filter(|one| one.as_deref() == Some(said)).count());
+            [200, 503].map(|status| found.iter().filter(|&&one| one == Some(status)).count());
         assert_eq!((good, away), (2, 3), "{found:?}");
     });
     assert_eq!(held.answer().status, 200);

@@ -214,19 +214,41 @@ fn a_server_that_is_watched_by_name_shows_its_groups() {
     assert!(said.status.success() && rows == 2, "{said:?}");
 }
 
+/// What a SetEnv says under the module's names, as a `.htaccess` may, is not what the log hears.
+#[test]
+fn nobody_else_says_what_became_of_a_request() {
+    let text = "AdmissionGroup one limit=1\nAdmissionUse one\nSetEnv ADMISSION_RESULT forged\nSetEnv ADMISSION_GROUP another\n";
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some(server) = Server::start(mpm, text) else { return };
+        let gate = server.gate("g");
+        let held = server.send("/page.cgi?gate=g");
+        server.wait_number("one", "/held", 1);
+        assert_eq!(server.get("/page.cgi").status, 503);
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+        let logged = |line: &str| server.access().iter().any(|one| one == line);
+        wait("both are logged", || logged("503 /page.cgi one reject") && logged("200 /page.cgi?gate=g one admit"));
+    }
+}
+
 /// A handler behind Action is part of the page it is for: one permit, whatever either is called, and though the program's own folder says
 /// where it really is.
 #[test]
 fn an_action_is_one_page() {
     let rewritten = ("www/programs/.htaccess", "RewriteEngine on\nRewriteRule ^alias(.*)$ /page.cgi$1\n");
     let files = [("www/page.told", "x"), ("www/a page.told", "x"), rewritten];
-    for (key, program) in [("server", "/page.cgi"), ("file", "/page.cgi"), ("file", "/programs/alias")] {
+    for (mpm, key, program) in [
+        (Mpm::Prefork, "server", "/page.cgi"),
+        (Mpm::Event, "file", "/page.cgi"),
+        (Mpm::Worker, "file", "/programs/alias"),
+        (Mpm::Prefork, "file", "/programs/alias"),
+    ] {
         let text = format!(
             "LoadModule actions_module /usr/lib/apache2/modules/mod_actions.so\nAdmissionGroup one limit=1 key={key} queue=1 timeout=60s\n\
              AdmissionUse one\nLogFormat \"%U %{{ADMISSION_GROUP}}e %{{ADMISSION_RESULT}}e %{{ADMISSION_LIMIT}}e\" told\nCustomLog FOLDER/access.log told\n\
              Action told {program}\nAddHandler told .told\n"
         );
-        let told = Told { mpm: Mpm::Prefork, php: Php::None, text: &text, files: &files };
+        let told = Told { mpm, php: Php::None, text: &text, files: &files };
         let Some(server) = Server::told(&told) else { return };
         for page in ["/page.told", "/page.told", "/a%20page.told"] {
             assert_eq!(server.get(&format!("{page}?id=acted")).body, "done acted\n", "{page} {}", server.log());

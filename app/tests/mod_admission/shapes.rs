@@ -42,6 +42,11 @@ fn of_cgi_in_prefork() {
 }
 
 #[test]
+fn of_cgi_in_worker() {
+    check(Mpm::Worker, Php::None, &SHAPES);
+}
+
+#[test]
 fn of_cgi_in_event() {
     check(Mpm::Event, Php::None, &SHAPES);
 }
@@ -94,7 +99,7 @@ fn check_turned_away_from_one(server: &Server, expected: u64) {
 /// A page that says why somebody was turned away, and is a program of the same group, has no permit then: it is not started.
 #[test]
 fn error_page_that_is_a_program() {
-    for mpm in [Mpm::Prefork, Mpm::Event] {
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
         let group = "AdmissionGroup one limit=1 key=server\nAdmissionUse one\nErrorDocument 503 /error.cgi?id=sorry\n";
         let Some(server) = Server::start(mpm, group) else { return };
         server.wait_all_begun(mpm);
@@ -116,7 +121,7 @@ fn error_page_that_is_a_program() {
 /// Nor where a `.htaccess` file makes a program of another address; the log says what became of the request behind two redirects, too.
 #[test]
 fn error_page_that_is_rewritten_to_a_program() {
-    for mpm in [Mpm::Prefork, Mpm::Event] {
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
         let group = "AdmissionGroup one limit=1 key=server\nAdmissionUse one\nErrorDocument 503 /pretty/item/sorry\n";
         let Some(server) = Server::start(mpm, group) else { return };
         let gate = server.gate("g");
@@ -138,7 +143,7 @@ fn error_page_that_is_rewritten_to_a_program() {
 /// In a group of its own it is served as long as that has permits; nobody waits for one to hear that he was turned away.
 #[test]
 fn error_page_that_is_a_program_with_permits_of_its_own() {
-    for mpm in [Mpm::Prefork, Mpm::Event] {
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
         let groups = "AdmissionGroup one limit=1 key=server\nAdmissionGroup sorry limit=1 queue=5 timeout=60s\nAdmissionUse one\n\
                       <Location /error.cgi>\nAdmissionUse sorry\n</Location>\nErrorDocument 503 /error.cgi?id=sorry&gate=s\n";
         let Some(server) = Server::start(mpm, groups) else { return };
@@ -168,7 +173,7 @@ fn error_page_that_is_a_program_with_permits_of_its_own() {
 /// One that is a file is let through, though files are in the group that is full: turned away itself it could tell nobody.
 #[test]
 fn error_page_that_is_a_file() {
-    for mpm in [Mpm::Prefork, Mpm::Event] {
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
         let text = "AdmissionGroup one limit=1 key=server handler=any\nAdmissionUse one\nErrorDocument 503 /503.html\n";
         let files = [("www/503.html", "later\n")];
         let Some(server) = Server::told(&Told { mpm, php: Php::None, text, files: &files }) else { return };
@@ -190,7 +195,7 @@ fn error_page_that_is_a_file() {
 /// What such a page includes waits for nothing, either, and is no further refusal.
 #[test]
 fn error_page_that_includes_a_program() {
-    for mpm in [Mpm::Prefork, Mpm::Event] {
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
         let text = "AdmissionGroup one limit=1 key=server\nAdmissionGroup two limit=1 queue=5 timeout=60s\n\
                     <Location /page.probe>\nAdmissionUse one\n</Location>\n<Location /page.cgi>\nAdmissionUse two\n</Location>\n\
                     ErrorDocument 503 /sorry.shtml\n";
@@ -272,8 +277,8 @@ fn included_pages() {
     let group = "AdmissionGroup one limit=1 queue=5 timeout=30s key=server\nAdmissionUse one\n";
     // What is held for the response is so for the page, whose end comes after all that it includes.
     let for_response = group.replace("limit=1", "limit=1 hold=response");
-    let both = [Mpm::Prefork, Mpm::Event].map(|mpm| [(mpm, group), (mpm, for_response.as_str())]);
-    for (mpm, text) in both.into_iter().flatten() {
+    let all = [Mpm::Prefork, Mpm::Worker, Mpm::Event].map(|mpm| [(mpm, group), (mpm, for_response.as_str())]);
+    for (mpm, text) in all.into_iter().flatten() {
         let Some(server) = Server::start(mpm, text) else { return };
         for _ in 0..3 {
             let body = server.get("/nested.shtml").body;
@@ -329,7 +334,7 @@ fn an_included_page_counts_as_its_own_file() {
 /// would where its name ends as the first one's does, as that of an Action's program.
 #[test]
 fn a_local_redirect_counts_as_its_target() {
-    for mpm in [Mpm::Prefork, Mpm::Event] {
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
         let Some(server) = Server::start(mpm, "AdmissionGroup one limit=1\nAdmissionUse one\n") else { return };
         let places = ["/other.cgi?location=/page.cgi", "/other.cgi?location=/page.cgi/other.cgi"];
         let gate = server.gate("g");
@@ -395,7 +400,7 @@ fn requests_that_never_reach_a_handler() {
 /// The connection of somebody who was turned away goes on, also past a short body that nobody read.
 #[test]
 fn connection_is_kept_after_a_503() {
-    for mpm in [Mpm::Prefork, Mpm::Event] {
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
         // An offer of HTTP/2 stands in the same line of the header, which is what httpd tells the end of a connection by.
         let offer = if mpm == Mpm::Event { "Protocols h2c http/1.1\n" } else { "" };
         let text = format!("AdmissionGroup one limit=1\nAdmissionUse one\n{offer}");

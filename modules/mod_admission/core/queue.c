@@ -107,7 +107,9 @@ static bool waits_for_group(const adm_table *table, adm_entry *entry, const queu
 bool queue_overloaded(const adm_table *table, adm_entry *entry, uint32_t at_most, uint64_t now_ns) {
   if (group_of(table, entry)->order != ADM_ADAPTIVE) return false;
   bool own = has_own_limit(table, entry, at_most);
-  uint64_t calm = own ? entry->calm_ns : entry->clear_ns;
+  /* `clear_ns` is noted while the order is adaptive; where it has just become so, it is long ago. */
+  uint64_t calm = entry->calm_ns;
+  if (!own && entry->clear_ns > calm) calm = entry->clear_ns;
   if (now_ns <= calm || now_ns - calm <= queue_patience_ns(entry)) return false;
   /* Where nobody waits it may be long ago that anybody said so. */
   queue_seen seen = see(table, entry, now_ns);

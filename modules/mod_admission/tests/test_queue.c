@@ -441,7 +441,7 @@ static void an_adaptive_queue_turns_round_and_back(void) {
     CHECK(queue_join(table, entry, token, 8, &here, &place[i]));
   }
   CHECK(queue_next_is(table, entry, place[0], now));
-  entry->clear_ns = now - queue_patience_ns(entry) - 1;
+  entry->calm_ns = entry->clear_ns = now - queue_patience_ns(entry) - 1;
   CHECK(queue_next_is(table, entry, place[2], now));
   adm_release(table, &mine, NULL, NULL);
   CHECK_EQUAL(token_state(waiting_of(table, entry)[place[2]]), WAITER_WOKEN);
@@ -523,8 +523,29 @@ static void an_empty_queue_is_calm(void) {
   CHECK(queue_join(table, entry, token, 8, &here, &place));
   CHECK(entry->clear_ns >= before);
   CHECK(!queue_overloaded(table, entry, ADM_UNLIMITED, adm_now_ns()));
-  entry->clear_ns = before - UINT64_C(10000000000);
+  entry->calm_ns = entry->clear_ns = before - UINT64_C(10000000000);
   CHECK(queue_overloaded(table, entry, ADM_UNLIMITED, adm_now_ns()));
+  queue_leave(table, entry, place, token);
+  table_end(table);
+}
+
+/* A queue that becomes adaptive while somebody waits in it is not overloaded by that. */
+static void an_order_that_changes_overloads_nothing(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 8, ADM_FIFO);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_owner me = adm_owner_join(table, somebody());
+  adm_answer mine;
+  adm_admit(table, me, &(adm_request){.layer = &layer, .layers = 1}, &mine);
+  adm_entry *entry = mine.permit[0].entry;
+  entry->clear_ns = entry->calm_ns = adm_now_ns() - UINT64_C(10000000000); /* it was made long ago */
+  uint64_t token = token_make(table, me) | 1;
+  standing here = {.since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)group};
+  uint32_t place = 0;
+  CHECK(queue_join(table, entry, token, 8, &here, &place));
+  adm_group_at(table, group)->order = ADM_ADAPTIVE;
+  CHECK(!queue_overloaded(table, entry, ADM_UNLIMITED, adm_now_ns()));
+  CHECK(!queue_overloaded(table, entry, 0, adm_now_ns()));
   queue_leave(table, entry, place, token);
   table_end(table);
 }
@@ -556,7 +577,7 @@ static void who_waited_elsewhere_overloads_no_queue(void) {
   uint32_t place = 0;
   CHECK(queue_join(table, entry, token, 8, &older, &place));
   entry->service_ns = 50000000;
-  entry->clear_ns = long_ago;
+  entry->calm_ns = entry->clear_ns = long_ago;
   visit visit = {.table = table, .layer = of_first};
   pthread_create(&visit.thread, NULL, visits_two, &visit);
   while (waiting_in(table) == 1) sched_yield();
@@ -825,6 +846,7 @@ int main(int argc, char **argv) {
   an_adaptive_queue_turns_round_and_back();
   changes_reach_the_waiting();
   an_empty_queue_is_calm();
+  an_order_that_changes_overloads_nothing();
   a_limit_of_ones_own_overloads_nobody_else();
   who_waited_elsewhere_overloads_no_queue();
   from_one_queue_to_the_next();

@@ -174,5 +174,7 @@ fn the_lock_serialises() {
 
 #[test]
 fn swapoff_is_no_verdict_on_the_server() {
-    check(&run(SWAPOFF, 1, 0.0), &expect!["no-answers |  | not-cpu-waiting, not-disk-iowait"]);
+    let (rows, _) = replay(SWAPOFF);
+    let evidence = Evidence::watched(&Machine::watched(1.0, false), &Readings { rows, notes: vec![] });
+    expect!["unexplained |  | not-cpu-waiting, not-disk-iowait"].assert_eq(&shown(&crate::judge(&evidence)));
 }
