@@ -113,7 +113,11 @@ fn what_is_hardly_meant_is_noted() {
         (Mpm::Event, hold, &["ADM0007: AdmissionHoldFd: in a process with threads"]),
         (Mpm::Prefork, "AdmissionQueueWorkers 12\n", &["ADM0008: AdmissionQueueWorkers 12: "]),
         (Mpm::Prefork, "AdmissionQueueWorkers 0\n", &["ADM0027: AdmissionGroup one: its queue= has no effect"]),
-        (Mpm::Prefork, "AdmissionGroup dear limit=2 cost=9M\n", &["ADM0026: AdmissionGroup dear: its cost= has no effect"]),
+        (
+            Mpm::Prefork,
+            "AdmissionGroup dear limit=2 cost=9M\n",
+            &["ADM0026: AdmissionGroup dear: its cost= has no effect"],
+        ),
         (
             Mpm::Prefork,
             "AdmissionGroup many limit=97\n",

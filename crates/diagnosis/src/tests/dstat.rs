@@ -4,8 +4,9 @@
 //! ticks" and "missed 6 ticks" are left out: dstat divided their counts by one second, not by the four and six that had passed.
 
 use super::*;
+use crate::evidence::{Evidence, Machine};
 use model::SECOND;
-use model::reading::{Column, Reading};
+use model::reading::{Column, Reading, Readings};
 
 /// 1 GB as the document's server had it: used, buffers, cache and free together, KiB.
 const MEMORY_KIB: f64 = 992.0 * 1024.0;
