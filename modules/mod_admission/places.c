@@ -175,7 +175,9 @@ static void warn(server_rec *main_server) {
     const adm_settings *settings = &group->settings;
     bool has_cost = settings->cost > 0 || settings->learn;
     costs |= has_cost;
-    if (has_cost && current->budget.limit == ADM_UNLIMITED && !settings->adaptive)
+    /* A control file may say the rest; what is learned is worth looking at by itself. */
+    if (current->control_file) continue;
+    if (settings->cost > 0 && !settings->learn && current->budget.limit == ADM_UNLIMITED && !settings->adaptive)
       ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
                    "ADM0026: AdmissionGroup %s: its cost= has no effect: there is no AdmissionBudget, and its limit is not adaptive", group->name);
     if (settings->queue > 0 && current->queue_workers == 0 && current->queue_percent == 0)

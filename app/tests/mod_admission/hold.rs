@@ -233,7 +233,7 @@ fn until_the_last_byte() {
         let holds: &[&str] = if page == "/page.probe" { &["response", "handler"] } else { &["response"] };
         for hold in holds {
             let text = format!("AdmissionGroup one limit=1 hold={hold}\n{uses}SendBufferSize 4096\n");
-            let Some(server) = Server::told(&Told { mpm, php, text: &text, files: &[] }) else { return };
+            let Some(server) = Server::told(&Told { mpm, php, text: &text, files: &[] }) else { continue };
             let mut reader = Client::narrow(server.port);
             reader.begin("GET", &format!("{page}?id=slow&body=60000"), "127.0.0.1").expect("it is sent");
             wait("the page has ended", || server.events().iter().any(|event| event.word == "stop"));

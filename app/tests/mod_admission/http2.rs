@@ -64,20 +64,21 @@ const KINDS: &str = "Protocols h2c http/1.1\nAdmissionGroup one limit=4 key=serv
                      AdmissionUse one files\nErrorDocument 404 /error.cgi?id=none\nErrorDocument 503 /busy.html\n\
                      ProxyPass /behind http://127.0.0.1:PORT/page.cgi disablereuse=On\n";
 
-const OF_EVERY_KIND: [&str; 13] = [
-    "/page.cgi",
-    "/page.probe",
-    "/page.php",
-    "/index.html",
-    "/dir/cgi/",
-    "/dir/php/",
-    "/fall/any/path",
-    "/pretty/item/7",
-    "/pretty/php/7",
-    "/nested.shtml",
-    "/other.cgi?location=/page.cgi",
-    "/none.cgi",
-    "/behind",
+/// What is asked for, how it is answered, and the permits of both groups that it takes.
+const OF_EVERY_KIND: [(&str, u16, [u64; 2]); 13] = [
+    ("/page.cgi", 200, [1, 0]),
+    ("/page.probe", 200, [1, 0]),
+    ("/page.php", 200, [1, 0]),
+    ("/index.html", 200, [0, 1]),
+    ("/dir/cgi/", 200, [1, 0]),
+    ("/dir/php/", 200, [1, 0]),
+    ("/fall/any/path", 200, [1, 0]),
+    ("/pretty/item/7", 200, [1, 0]),
+    ("/pretty/php/7", 200, [1, 0]),
+    ("/nested.shtml", 200, [2, 1]),
+    ("/other.cgi?location=/page.cgi", 200, [1, 0]),
+    ("/none.cgi", 404, [1, 0]),
+    ("/behind", 200, [2, 0]),
 ];
 
 /// A stream is the request that it would be on a connection of HTTP/1: the same answer, and the same permits, refusals and pages let through.
@@ -103,17 +104,18 @@ fn a_stream_counts_as_the_same_request() {
             Some((answer, [more(0), more(1)]))
         };
         let same = |idle: bool| {
-            for path in OF_EVERY_KIND {
+            for (path, status, permits) in OF_EVERY_KIND {
                 let plain = did(idle, &|| {
                     let answer = server.get(path);
                     Some((answer.status, answer.body))
                 });
                 let stream = did(idle, &|| ask(&server, &[], path))?;
                 assert_eq!(Some(&stream), plain.as_ref(), "{mpm:?} {path}, idle: {idle}");
-                let ((status, _), [one, _]) = stream;
-                // With no permit left, only files and what an error is told by come.
-                assert!(idle || one[0] == 0, "{path}: {one:?}");
-                assert_eq!(status == 503, !idle && !["/index.html", "/nested.shtml"].contains(&path), "{path}");
+                let ((found, _), [one, files]) = stream;
+                // With no permit left, only files come.
+                let taken = if idle { permits } else { [0, permits[1]] };
+                let expected = if idle || permits[1] > 0 { status } else { 503 };
+                assert_eq!((found, [one[0], files[0]]), (expected, taken), "{mpm:?} {path}, idle: {idle}");
             }
             Some(())
         };

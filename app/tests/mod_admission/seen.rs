@@ -214,7 +214,7 @@ fn a_server_that_is_watched_by_name_shows_its_groups() {
     assert!(said.status.success() && rows == 2, "{said:?}");
 }
 
-/// What a SetEnv says under the module's names, as a `.htaccess` may, is not what the log hears.
+/// What a SetEnv says under the module's names, as a `.htaccess` may, is not what the log hears of a request in a group.
 #[test]
 fn nobody_else_says_what_became_of_a_request() {
     let text = "AdmissionGroup one limit=1\nAdmissionUse one\nSetEnv ADMISSION_RESULT forged\nSetEnv ADMISSION_GROUP another\n";

@@ -107,19 +107,17 @@ static bool waits_for_group(const adm_table *table, adm_entry *entry, const queu
 bool queue_overloaded(const adm_table *table, adm_entry *entry, uint32_t at_most, uint64_t now_ns) {
   if (group_of(table, entry)->order != ADM_ADAPTIVE) return false;
   bool own = has_own_limit(table, entry, at_most);
-  /* `clear_ns` is noted while the order is adaptive; where it has just become so, it is long ago. */
-  uint64_t calm = entry->calm_ns;
-  if (!own && entry->clear_ns > calm) calm = entry->clear_ns;
+  uint64_t calm = own ? entry->calm_ns : entry->clear_ns;
   if (now_ns <= calm || now_ns - calm <= queue_patience_ns(entry)) return false;
   /* Where nobody waits it may be long ago that anybody said so. */
   queue_seen seen = see(table, entry, now_ns);
   return own ? seen.any : waits_for_group(table, entry, &seen, now_ns);
 }
 
-/* After a look at the queue: it may be calm. */
+/* After a look at the queue: it may be calm. Noted in every order, as it may become adaptive while somebody waits. */
 static void note_calm(const adm_table *table, adm_entry *entry, const queue_seen *seen, uint64_t now_ns) {
   if (!seen->any) entry->calm_ns = now_ns;
-  if (group_of(table, entry)->order == ADM_ADAPTIVE && !waits_for_group(table, entry, seen, now_ns)) entry->clear_ns = now_ns;
+  if (!waits_for_group(table, entry, seen, now_ns)) entry->clear_ns = now_ns;
 }
 
 static standing standing_of(const adm_waiter *waiter) { return (standing){waiter->priority, waiter->since_ns, waiter->at_most, waiter->group}; }

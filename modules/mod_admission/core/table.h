@@ -89,7 +89,7 @@ struct adm_entry {
   char label[ADM_LABEL];
   /* How long a permit is held here, a moving mean; 0: unknown. Written by each release, so not in the line that all look at. */
   _Atomic uint64_t service_ns;
-  _Atomic uint64_t clear_ns; /* of an adaptive queue: when nobody last waited in it but those with lower limits of their own */
+  _Atomic uint64_t clear_ns; /* when nobody last waited in its queue but those with lower limits of their own */
   /* then: _Atomic uint64_t cell[cells], waiting[waiters], since_ns[cells]; waiter waiter[waiters] */
 };
 

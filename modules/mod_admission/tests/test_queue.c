@@ -522,7 +522,7 @@ static void an_empty_queue_is_calm(void) {
   uint32_t place = 0;
   CHECK(queue_join(table, entry, token, 8, &here, &place));
   CHECK(entry->clear_ns >= before);
-  CHECK(!queue_overloaded(table, entry, ADM_UNLIMITED, adm_now_ns()));
+  CHECK(!queue_overloaded(table, entry, ADM_UNLIMITED, entry->clear_ns + 1));
   entry->calm_ns = entry->clear_ns = before - UINT64_C(10000000000);
   CHECK(queue_overloaded(table, entry, ADM_UNLIMITED, adm_now_ns()));
   queue_leave(table, entry, place, token);
@@ -540,13 +540,16 @@ static void an_order_that_changes_overloads_nothing(void) {
   adm_entry *entry = mine.permit[0].entry;
   entry->clear_ns = entry->calm_ns = adm_now_ns() - UINT64_C(10000000000); /* it was made long ago */
   uint64_t token = token_make(table, me) | 1;
+  standing tenant = {.since_ns = adm_now_ns(), .at_most = 0, .group = (uint32_t)group};
   standing here = {.since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)group};
-  uint32_t place = 0;
-  CHECK(queue_join(table, entry, token, 8, &here, &place));
+  uint32_t place[2];
+  CHECK(queue_join(table, entry, token, 8, &tenant, &place[0]));
+  entry->calm_ns -= UINT64_C(10000000000); /* those with limits of their own have waited all the time */
+  CHECK(queue_join(table, entry, token, 8, &here, &place[1]));
   adm_group_at(table, group)->order = ADM_ADAPTIVE;
-  CHECK(!queue_overloaded(table, entry, ADM_UNLIMITED, adm_now_ns()));
-  CHECK(!queue_overloaded(table, entry, 0, adm_now_ns()));
-  queue_leave(table, entry, place, token);
+  CHECK(!queue_overloaded(table, entry, ADM_UNLIMITED, entry->clear_ns + 1));
+  CHECK(queue_overloaded(table, entry, 0, entry->clear_ns + 1));
+  for (uint32_t i = 0; i < 2; i++) queue_leave(table, entry, place[i], token);
   table_end(table);
 }
 
