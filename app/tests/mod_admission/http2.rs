@@ -77,7 +77,7 @@ const OF_EVERY_KIND: [(&str, u16, [u64; 2]); 13] = [
     ("/pretty/php/7", 200, [1, 0]),
     ("/nested.shtml", 200, [2, 1]),
     ("/other.cgi?location=/page.cgi", 200, [1, 0]),
-    ("/none.cgi", 404, [1, 0]),
+    ("/none.cgi", 404, [2, 0]),
     ("/behind", 200, [2, 0]),
 ];
 
