@@ -309,10 +309,7 @@ fn long_check_latency_budget() {
             budgets += 1;
             let number = |name: &str| split[name].as_f64().unwrap_or_else(|| panic!("no {name}: {cell}"));
             let unknown = (number("remainder_us") + number("left_out_us")) / number("mean_us");
-            // The goal is one for what Apache does itself; what it hands to a pool of FPM is told.
-            if name != "latency-budget/fpm" {
-                worst = worst.max(unknown);
-            }
+            worst = worst.max(unknown);
             let _ = writeln!(page, "## {name}: {}\n", cell["name"]);
             let _ =
                 writeln!(page, "{} Unknown: {:.1} %.\n", cell["latency_budget"]["sentence"]["text"], unknown * 100.0);

@@ -134,6 +134,11 @@ fn report(flags: &AbFlags, measured: &Measured, view: &AbView, interrupted: bool
     if let (Some(load_view), true) = (&load_view, own) {
         print(&format!("\n{}", report::ab::verdict::render(load_view, view, shown::look())));
     }
+    if !own {
+        // Else the exit code alone would tell, and standard output is ab's.
+        let missed = load_view.iter().flat_map(|view| &view.thresholds).filter(|threshold| !threshold.judged.is_met());
+        missed.for_each(|threshold| say_part(&format!("webdyno ab: {}\n", threshold.sentence.text)));
+    }
     load_view.filter(|_| !expected.is_empty()).map(|view| view.met())
 }
 
