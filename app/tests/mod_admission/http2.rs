@@ -22,7 +22,7 @@ fn run(program: &str, words: &[&str]) -> Option<Output> {
 }
 
 /// A stream on a connection of its own, by curl and what it is told: the status, and the body. `None`, and it is said, where there is none.
-pub(crate) fn ask(server: &Server, words: &[&str], path: &str) -> Option<(u16, String)> {
+fn ask(server: &Server, words: &[&str], path: &str) -> Option<(u16, String)> {
     let url = format!("http://127.0.0.1:{}{path}", server.port);
     let always = ["-s", "-w", "\n%{http_version} %{http_code}", "--http2-prior-knowledge", &url];
     let output = run("curl", &[words, &always].concat())?;
@@ -59,7 +59,7 @@ fn curl_asks_for_streams() {
     }
 }
 
-/// Requests of every kind: what they run is in one group, files in another, and both are told of an error by pages of theirs.
+/// Requests of every kind: what they run is in one group, files in another; a program tells of a page that is not there, a file of a full group.
 const KINDS: &str = "Protocols h2c http/1.1\nAdmissionGroup one limit=4 key=server\nAdmissionGroup files limit=4 key=server handler=static\n\
                      AdmissionUse one files\nErrorDocument 404 /error.cgi?id=none\nErrorDocument 503 /busy.html\n\
                      ProxyPass /behind http://127.0.0.1:PORT/page.cgi disablereuse=On\n";

@@ -441,7 +441,7 @@ static void an_adaptive_queue_turns_round_and_back(void) {
     CHECK(queue_join(table, entry, token, 8, &here, &place[i]));
   }
   CHECK(queue_next_is(table, entry, place[0], now));
-  entry->calm_ns = entry->clear_ns = now - queue_patience_ns(entry) - 1;
+  entry->clear_ns = now - queue_patience_ns(entry) - 1;
   CHECK(queue_next_is(table, entry, place[2], now));
   adm_release(table, &mine, NULL, NULL);
   CHECK_EQUAL(token_state(waiting_of(table, entry)[place[2]]), WAITER_WOKEN);
@@ -523,7 +523,7 @@ static void an_empty_queue_is_calm(void) {
   CHECK(queue_join(table, entry, token, 8, &here, &place));
   CHECK(entry->clear_ns >= before);
   CHECK(!queue_overloaded(table, entry, ADM_UNLIMITED, entry->clear_ns + 1));
-  entry->calm_ns = entry->clear_ns = before - UINT64_C(10000000000);
+  entry->clear_ns = before - UINT64_C(10000000000);
   CHECK(queue_overloaded(table, entry, ADM_UNLIMITED, adm_now_ns()));
   queue_leave(table, entry, place, token);
   table_end(table);
@@ -580,7 +580,7 @@ static void who_waited_elsewhere_overloads_no_queue(void) {
   uint32_t place = 0;
   CHECK(queue_join(table, entry, token, 8, &older, &place));
   entry->service_ns = 50000000;
-  entry->calm_ns = entry->clear_ns = long_ago;
+  entry->clear_ns = long_ago;
   visit visit = {.table = table, .layer = of_first};
   pthread_create(&visit.thread, NULL, visits_two, &visit);
   while (waiting_in(table) == 1) sched_yield();
