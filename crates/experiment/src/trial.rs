@@ -28,7 +28,7 @@ use model::reading::Reading;
 use model::status::{Around, ServerStatus};
 use model::trial::{Beside, Logged, Outcome, Stop, Trial};
 use model::workers::WorkersHeld;
-use monitor::{Accountant, GroupDirs, Sampler, Watch};
+use monitor::{GroupDirs, Sampler, Watch};
 use remote::Remote;
 use server::{Bounds, Census, Control, Ended, Forced, Place, Running, ServerError, bounds};
 use std::cell::RefCell;
@@ -146,7 +146,7 @@ impl Bench<'_> {
         if self.plan.server.url().is_none() {
             on_event(Event::Trial { slot, phase: Phase::Start });
         }
-        let name = format!("trial{}", slot.number);
+        let name = folder_of(slot);
         let mut stage = match self.start(&name, cell)? {
             Ok(stage) => stage,
             Err(error) if error.ends_the_run() => return Err(error.into()),
@@ -188,7 +188,7 @@ impl Bench<'_> {
         let before = measured.as_mut().ok().and_then(|measured| measured.before.take());
         let ended = self.end(&name, cell, stage, before);
         // Whole now that the server has ended.
-        let log = accounts::read_log(&self.directory.join(&name));
+        let logs = accounts::Logs::read(&self.directory.join(&name));
         self.clean(&name);
         room?;
         // The server is stopped even when the load could not be started, which ends the run.
@@ -199,7 +199,7 @@ impl Bench<'_> {
         trial.accounts = measured.observed.take().map(|observed| {
             observed
                 .with_turned_away(&trial.readings)
-                .accounts(&log, accounts::serves_one_by_one(self.plan.server_of(self.plan.variant(cell))))
+                .accounts(&logs, accounts::serves_one_by_one(self.plan.server_of(self.plan.variant(cell))))
         });
         trial.notes.extend(trial.accounts.iter().flat_map(accounts::doubts));
         trial.load = Some(measured.load);
@@ -404,10 +404,11 @@ impl Bench<'_> {
         let send = || put(&mut door, door::beside(port, door::Pace::SPARING, &mut || {}, send));
         let send = || put(&mut notes, killing(doomed, send));
         let (sent, window) = Sent::around(send);
-        let books = accountant.map(Accountant::finish);
+        let folder = self.directory.join(folder_of(slot));
+        let books = accountant.map(|accountant| (accountant.finish(), accounts::threads(&folder)));
         let around = seen.map(|before| Around { before, after: source.look(), left });
         let (load, stop, kept) = sent?;
-        let observed = books.map(|books| Observed::new(&load, kept, books));
+        let observed = books.map(|(books, threads)| Observed::new(&load, kept, books, threads));
         let (beside, before) = (beside?, before?);
         notes.extend(cut);
         Ok(Measured { load, beside, stop, around, door, warmed, before, notes, workers, window, observed })
@@ -419,6 +420,11 @@ impl Bench<'_> {
         let counts = told.and_then(|told| told.web.as_ref()?.served()).is_some();
         if counts || self.remote.is_some() { None } else { stage.port() }
     }
+}
+
+/// The name of a trial's folder in the run's.
+fn folder_of(slot: &Slot) -> String {
+    format!("trial{}", slot.number)
 }
 
 /// Puts down what was seen while something was done, and goes on with what came of that.

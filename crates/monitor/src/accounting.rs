@@ -1,7 +1,7 @@
 //! The kernel's accounts of a server's processes over a window, read in a thread of this process beside a load.
 //!
-//! Workers, the children of the roots, are asked about at every look, so that what one did between two instants is a difference. Of
-//! what else belongs to the tree, such as CGI programs, the kernel tells when it ends. At every look those that are blocked are seen where
+//! Workers, the children of the roots, are asked about at every look, so that what one did between two instants is a difference; where one
+//! has several threads, each of these, too. Of what else belongs to the tree, such as CGI programs, the kernel tells when it ends. At every look those that are blocked are seen where
 //! in the kernel they are, since its counters of causes overlap and those of disks have been wrong (see `docs/latency-budget.md`).
 
 use crate::appointments::now;
@@ -12,6 +12,7 @@ use model::Nanos;
 use model::accounts::Delays;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,8 +21,12 @@ use std::time::Duration;
 
 /// Between two looks at the processes.
 const LOOK_NS: Nanos = 50_000_000;
+/// A look takes at most one of so many parts of the time: those at a thousand threads are rarer.
+const LOOK_PART: Nanos = 25;
 /// Between two looks at the accept queue: a look takes less than 20 µs.
 const QUEUE_NS: Nanos = 5_000_000;
+/// How much of what a C library keeps of a thread is read, in bytes: glibc has the kernel's number at 720.
+const NAMED: usize = 1024;
 
 /// Reads the accounts until it is told to end.
 pub struct Accountant {
@@ -34,9 +39,11 @@ pub struct Accountant {
 pub struct Books {
     /// By worker: its accounts at each look, ascending; one that came later begins with none.
     pub workers: BTreeMap<u32, Vec<(Nanos, Delays)>>,
+    /// The same of each thread of a worker that has several, but for its first.
+    pub threads: BTreeMap<u32, Vec<(Nanos, Delays)>>,
     /// Processes of the tree that ended and were no workers.
     pub ended: Vec<EndedProcess>,
-    /// What processes were seen doing: when, who, and what.
+    /// What processes and those threads were seen doing: when, who, and what.
     pub looks: Vec<(Nanos, u32, Doing)>,
     /// Time between two such looks, on average.
     pub look_ns: Nanos,
@@ -153,7 +160,8 @@ impl Clerk {
                 self.look();
                 looks += 1;
                 // What was missed is not made up for: a look stands for the time between two of them.
-                next_look = now() + LOOK_NS;
+                let ended = now();
+                next_look = ended + LOOK_NS.max((ended - at) * LOOK_PART);
             }
             // Whoever ends is heard at once, so that it is known when.
             self.listener.wait(Duration::from_nanos(next_queue.saturating_sub(now())));
@@ -172,19 +180,25 @@ impl Clerk {
     }
 
     fn look(&mut self) {
-        let is_first = self.books.workers.is_empty();
-        for (pid, depth) in self.tree.below_roots() {
+        let Clerk { kernel, tree, books, .. } = self;
+        let is_first = books.workers.is_empty();
+        for (pid, depth) in tree.below_roots() {
             let is_worker = depth == 1;
-            if is_worker && let Some(delays) = self.kernel.process(pid) {
-                let series = self.books.workers.entry(pid).or_default();
-                let at = now();
-                if series.is_empty() && !is_first {
-                    series.push((at, Delays::default()));
-                }
-                series.push((at, delays));
+            if is_worker && let Some(delays) = kernel.process(pid) {
+                add(&mut books.workers, pid, delays, is_first);
             }
-            if let Some(doing) = self.tree.doing(pid) {
-                self.books.looks.push((now(), pid, doing));
+            let Some((doing, threads)) = tree.doing(&pid.to_string()) else { continue };
+            books.looks.push((now(), pid, doing));
+            if !is_worker || threads < 2 {
+                continue;
+            }
+            for thread in tree.threads(pid).into_iter().filter(|thread| *thread != pid) {
+                if let Some(delays) = kernel.thread(thread) {
+                    add(&mut books.threads, thread, delays, is_first);
+                }
+                if let Some((doing, _)) = tree.doing(&format!("{pid}/task/{thread}")) {
+                    books.looks.push((now(), thread, doing));
+                }
             }
         }
     }
@@ -193,8 +207,8 @@ impl Clerk {
     fn cpu_by_parents(&self) -> BTreeMap<u32, u64> {
         let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         let workers = self.tree.below_roots().into_iter().filter(|(_, depth)| *depth == 1);
-        let told = |(pid, _)| {
-            let text = self.tree.read(pid, "stat")?;
+        let told = |(pid, _): (u32, u32)| {
+            let text = self.tree.read(&pid.to_string(), "stat")?;
             let (_, fields) = stat(&text)?;
             // Of the children that were waited for: in user mode and in the kernel.
             let mut ticks = fields.skip(13).map(number);
@@ -202,6 +216,15 @@ impl Clerk {
         };
         workers.filter_map(told).collect()
     }
+}
+
+/// Accounts at a look; of who came later, they begin with none.
+fn add(books: &mut BTreeMap<u32, Vec<(Nanos, Delays)>>, who: u32, delays: Delays, is_first: bool) {
+    let (series, at) = (books.entry(who).or_default(), now());
+    if series.is_empty() && !is_first {
+        series.push((at, Delays::default()));
+    }
+    series.push((at, delays));
 }
 
 /// What was added to the workers of before and of after; `None` when one of before has gone.
@@ -272,31 +295,64 @@ impl Tree {
         let mut next = 0;
         while let Some(&(pid, depth)) = found.get(next) {
             next += 1;
-            let children = self.read(pid, &format!("task/{pid}/children")).unwrap_or_default();
+            let children = self.read(&pid.to_string(), &format!("task/{pid}/children")).unwrap_or_default();
             let pids = fields(&children).filter_map(|field| u32::try_from(number(field)?).ok());
             found.extend(pids.map(|child| (child, depth + 1)));
         }
         found.split_off(self.roots.len())
     }
 
-    fn read(&self, pid: u32, file: &str) -> Option<Vec<u8>> {
-        std::fs::read(self.proc_root.join(pid.to_string()).join(file)).ok()
+    /// A file of a process, `4711`, or of a thread, `4711/task/4712`.
+    fn read(&self, of: &str, file: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.proc_root.join(of).join(file)).ok()
     }
 
-    /// What a process does; `None` when it is none any more.
-    fn doing(&self, pid: u32) -> Option<Doing> {
-        let text = self.read(pid, "stat")?;
-        let (_, mut fields) = stat(&text)?;
-        match fields.next()? {
-            b"R" => Some(Doing::Runnable),
-            b"S" => Some(Doing::Other),
-            b"D" => {
-                let stack = self.read(pid, "stack")?;
-                Some(Doing::of(&String::from_utf8_lossy(&stack)))
-            }
-            _ => None,
-        }
+    /// All threads of a process, its first among them.
+    fn threads(&self, pid: u32) -> Vec<u32> {
+        threads(&self.proc_root, pid)
     }
+
+    /// What a process or a thread does, and how many threads its process has; `None` when it is none any more.
+    fn doing(&self, of: &str) -> Option<(Doing, u64)> {
+        let text = self.read(of, "stat")?;
+        let (_, mut fields) = stat(&text)?;
+        let doing = match fields.next()? {
+            b"R" => Doing::Runnable,
+            b"S" => Doing::Other,
+            b"D" => Doing::of(&String::from_utf8_lossy(&self.read(of, "stack")?)),
+            _ => return None,
+        };
+        Some((doing, fields.nth(16).and_then(number).unwrap_or(1)))
+    }
+}
+
+fn threads(proc_root: &Path, pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(proc_root.join(format!("{pid}/task"))).into_iter().flatten();
+    tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The threads of a process that lives, by the address (`pthread_t`) by which programs name them. What lies there is the C library's own;
+/// the kernel's number of the thread is in it, at a place of the library's choice.
+#[must_use]
+pub fn threads_named(pid: u32, names: &BTreeSet<u64>) -> BTreeMap<u64, u32> {
+    let threads: BTreeSet<u32> = threads(Path::new("/proc"), pid).into_iter().collect();
+    let Ok(memory) = std::fs::File::open(format!("/proc/{pid}/mem")) else { return BTreeMap::new() };
+    let read = |name: &u64| {
+        let mut bytes = [0; NAMED];
+        memory.read_exact_at(&mut bytes, *name).is_ok().then_some((*name, bytes))
+    };
+    numbered(&names.iter().filter_map(read).collect::<Vec<_>>(), &threads)
+}
+
+/// Each name with the number at the place where most have that of a thread, none the same.
+fn numbered(read: &[(u64, [u8; NAMED])], threads: &BTreeSet<u32>) -> BTreeMap<u64, u32> {
+    let at = |place: usize| {
+        let number = |bytes: &[u8; NAMED]| u32::from_ne_bytes(std::array::from_fn(|byte| bytes[place + byte]));
+        let found = read.iter().map(|(name, bytes)| (number(bytes), *name)).filter(|(it, _)| threads.contains(it));
+        found.collect::<BTreeMap<u32, u64>>()
+    };
+    let best = (0..NAMED).step_by(4).map(at).max_by_key(BTreeMap::len).unwrap_or_default();
+    best.into_iter().map(|(number, name)| (name, number)).collect()
 }
 
 impl Doing {
@@ -364,6 +420,45 @@ mod tests {
         assert_eq!([11, 12, 13].map(last), [Some(5), Some(0), Some(7)]);
         assert_eq!(added(&[(1, 5)].into(), &[(1, 7), (2, 3)].into()), Some(5));
         assert_eq!(added(&[(1, 5)].into(), &[(2, 3)].into()), None);
+    }
+
+    #[test]
+    fn which_number_a_thread_has() {
+        let bytes = |numbers: &[(usize, u32)]| {
+            let mut bytes = [0; NAMED];
+            numbers.iter().for_each(|(at, number)| bytes[*at..*at + 4].copy_from_slice(&number.to_ne_bytes()));
+            bytes
+        };
+        // At 16 all have the process's, at 40 two their own, and one a thread's that has gone.
+        let read = [
+            (1000, bytes(&[(16, 7), (40, 8)])),
+            (2000, bytes(&[(16, 7), (40, 9)])),
+            (3000, bytes(&[(16, 7), (40, 77)])),
+        ];
+        assert_eq!(numbered(&read, &[7, 8, 9].into()), [(1000, 8), (2000, 9)].into());
+        assert_eq!(numbered(&[], &[7].into()), BTreeMap::new());
+    }
+
+    #[test]
+    fn threads_of_this_process_are_found_and_accounted() {
+        if let Err(error) = may_account() {
+            return testkit::skip::not_here(&format!("the kernel tells no delays here ({error})"));
+        }
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = thread::spawn(move || {
+            // SAFETY: it only says who asks.
+            let name = unsafe { libc::pthread_self() } as u64;
+            tell.send((name, rustix::thread::gettid().as_raw_nonzero().get() as u32)).unwrap();
+            let _ = ended.recv();
+        });
+        let (name, number) = told.recv().unwrap();
+        assert_eq!(threads_named(std::process::id(), &[name, 1].into()), [(name, number)].into());
+        let mut kernel = TaskStats::open().unwrap();
+        assert!(kernel.thread(number).is_some_and(|delays| delays.on_cpu_ns > 0));
+        drop(end);
+        thread.join().unwrap();
+        assert_eq!(kernel.thread(number), None);
     }
 
     #[test]

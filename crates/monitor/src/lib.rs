@@ -30,7 +30,7 @@ mod taskstats;
 mod text;
 mod watch;
 
-pub use accounting::{Accountant, Books, Doing, EndedProcess, may_account};
+pub use accounting::{Accountant, Books, Doing, EndedProcess, may_account, threads_named};
 pub use connections::{Connection, Connections};
 pub use privileges::is_refusal;
 pub use probes::present;

@@ -44,6 +44,7 @@ const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
 const TYPE_ERROR: u16 = 2;
 const GET: u8 = 1;
+const ASK_THREAD: u16 = 1;
 const ASK_PROCESS: u16 = 2;
 const REGISTER: u16 = 3;
 const OF_PROCESS: u16 = 5;
@@ -100,10 +101,19 @@ impl TaskStats {
 
     /// A process that lives, with all threads that it has and had; `None` when there is none.
     pub(crate) fn process(&mut self, pid: u32) -> Option<Delays> {
-        self.send(GET, ASK_PROCESS, &pid.to_ne_bytes()).ok()?;
+        self.ask(ASK_PROCESS, pid, OF_PROCESS)
+    }
+
+    /// One thread that lives; `None` when there is none.
+    pub(crate) fn thread(&mut self, thread: u32) -> Option<Delays> {
+        self.ask(ASK_THREAD, thread, OF_THREAD)
+    }
+
+    fn ask(&mut self, attribute: u16, number: u32, of: u16) -> Option<Delays> {
+        self.send(GET, attribute, &number.to_ne_bytes()).ok()?;
         let mut found = None;
         self.answer(&mut |_, body| {
-            found = stats(body, OF_PROCESS).map(|(_, stats)| delays(stats));
+            found = stats(body, of).map(|(_, stats)| delays(stats));
         })
         .ok()?;
         found

@@ -1,7 +1,8 @@
-//! The server's log of its own time, as `latency_budget` in a plan has it written.
+//! The server's log of its own time, and that of PHP-FPM behind it, as `latency_budget` in a plan has them written.
 //!
-//! Apache: microseconds since 1970 at the beginning, microseconds taken, process, status. nginx: seconds since 1970 at the end, seconds
-//! taken, both with three decimals, then the same.
+//! Apache: microseconds since 1970 at the beginning, microseconds taken, process, status, thread, the client's port. nginx: seconds since
+//! 1970 at the end, seconds taken, both with three decimals, then the same, with `-` for the thread. PHP-FPM: seconds since 1970 at the
+//! end, microseconds taken, process, the client's port.
 
 use model::Nanos;
 
@@ -16,15 +17,15 @@ pub(super) struct Line {
     pub(super) pid: u32,
     /// What was answered.
     pub(super) status: u16,
+    /// The thread that wrote it, by the address that its process knows it by; `None` where processes have only one.
+    pub(super) thread: Option<u64>,
+    /// The client's port.
+    pub(super) port: u16,
 }
 
 impl Line {
     pub(super) fn end_ns(&self) -> i64 {
         self.begin_ns.saturating_add_unsigned(self.own_ns)
-    }
-
-    pub(super) fn has(&self, at: i64) -> bool {
-        (self.begin_ns..=self.end_ns()).contains(&at)
     }
 }
 
@@ -41,6 +42,7 @@ fn line_of(line: &str, wall_ns: i64) -> Option<Line> {
     let mut fields = line.split(' ');
     let (at, took) = (fields.next()?, fields.next()?);
     let (pid, status) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    let (thread, port) = (fields.next()?.parse().ok(), fields.next()?.parse().ok()?);
     let (begin_ns, own_ns) = match at.split_once('.') {
         None => (at.parse::<i64>().ok()?.checked_mul(1000)?, took.parse::<u64>().ok()?.checked_mul(1000)?),
         Some(_) => {
@@ -50,7 +52,32 @@ fn line_of(line: &str, wall_ns: i64) -> Option<Line> {
             (end.checked_sub_unsigned(own)?, own)
         }
     };
-    Some(Line { begin_ns: begin_ns.checked_sub(wall_ns)?, own_ns, pid, status })
+    Some(Line { begin_ns: begin_ns.checked_sub(wall_ns)?, own_ns, pid, status, thread, port })
+}
+
+/// One request by PHP-FPM's clock, which is told without the instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Behind {
+    /// The second that it ended in, its beginning by the machine's monotonic clock.
+    pub(super) second_ns: i64,
+    /// How long it took.
+    pub(super) own_ns: Nanos,
+    /// The process that worked on it.
+    pub(super) pid: u32,
+    /// The client's port.
+    pub(super) port: u16,
+}
+
+/// The lines of PHP-FPM's log in their order, which is that of their ends.
+pub(super) fn behind(log: &[u8], wall_ns: i64) -> Vec<Behind> {
+    let parse = |line: &[u8]| {
+        let mut fields = std::str::from_utf8(line).ok()?.split(' ');
+        let second = fields.next()?.parse::<i64>().ok()?.checked_mul(1_000_000_000)?;
+        let own_ns = fields.next()?.parse::<u64>().ok()?.checked_mul(1000)?;
+        let (pid, port) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        Some(Behind { second_ns: second.checked_sub(wall_ns)?, own_ns, pid, port })
+    };
+    log.split(|&byte| byte == b'\n').filter_map(parse).collect()
 }
 
 /// `1.250` as 1250.
@@ -68,14 +95,24 @@ mod tests {
 
     #[test]
     fn what_servers_write() {
-        let log = b"1795353600000300 250 42 200\n1795353600000100 50 41 503\n\
-            1795353600.002 0.001 43 200\nnonsense\n1795353600000200 - 41 200";
+        let log = b"1795353600000300 250 42 200 140409997096640 40001\n1795353600000100 50 41 503 9 40002\n\
+            1795353600.002 0.001 43 200 - 40003\nnonsense\n1795353600000200 - 41 200 9 40004";
         let wall = 1_795_353_600_000_000_000;
         let expected = [
-            Line { begin_ns: 100_000, own_ns: 50_000, pid: 41, status: 503 },
-            Line { begin_ns: 300_000, own_ns: 250_000, pid: 42, status: 200 },
-            Line { begin_ns: 1_500_000, own_ns: 1_000_000, pid: 43, status: 200 },
+            Line { begin_ns: 100_000, own_ns: 50_000, pid: 41, status: 503, thread: Some(9), port: 40002 },
+            Line {
+                begin_ns: 300_000,
+                own_ns: 250_000,
+                pid: 42,
+                status: 200,
+                thread: Some(140_409_997_096_640),
+                port: 40001,
+            },
+            Line { begin_ns: 1_500_000, own_ns: 1_000_000, pid: 43, status: 200, thread: None, port: 40003 },
         ];
         assert_eq!(lines(log, wall), expected);
+        let log = b"1795353601 2500 51 40001\nnonsense\n1795353601 - 51 40001\n";
+        let expected = Behind { second_ns: 1_000_000_000, own_ns: 2_500_000, pid: 51, port: 40001 };
+        assert_eq!(behind(log, wall), [expected]);
     }
 }

@@ -1,17 +1,19 @@
 //! Where the time of a trial's requests went: what the client, the server's log and the kernel told of the same window, put together.
 //!
-//! The three share the machine's clock. Each request is found in the log by its times; which of the processes worked on it is known by
-//! the log's process number, or by time alone where that is another's.
+//! The three share the machine's clock. Each request is found in the log by its times; which of the processes and threads worked on it is
+//! known by the numbers in the log, and in PHP-FPM's; of programs that end, by time alone where the log has another's.
 
+mod held;
 mod log;
 
-use self::log::{Line, lines};
+use self::held::{Held, Stay, stays};
+use self::log::{Behind, Line, behind, lines};
 use crate::ExperimentError;
 use load::{Ending, Record, Witness, monotonic_ns};
 use model::Nanos;
 use model::accounts::{Accounts, Delays, EndedTold, Looks, ServerTold, Told, WorkersTold};
 use model::load::LoadResult;
-use model::plan::{LATENCY_LOG, Mpm, PhpWay, ServerSpec};
+use model::plan::{FPM_LATENCY_LOG, LATENCY_LOG, Mpm, PhpWay, ServerSpec};
 use model::reading::{Column, Readings};
 use monitor::{Accountant, Books, Doing, EndedProcess};
 use server::Running;
@@ -83,9 +85,31 @@ pub(crate) fn open(running: &Running) -> Result<Accountant, ExperimentError> {
     Accountant::start(Path::new("/proc"), &running.roots(), running.address.port()).map_err(|error| refused(&error))
 }
 
-/// The log of the server in that folder; empty when there is none.
-pub(crate) fn read_log(folder: &Path) -> Vec<u8> {
-    std::fs::read(folder.join(LATENCY_LOG)).unwrap_or_default()
+/// The logs of the server in that folder, and of PHP-FPM; empty where there is none.
+pub(crate) struct Logs {
+    server: Vec<u8>,
+    fpm: Vec<u8>,
+}
+
+impl Logs {
+    pub(crate) fn read(folder: &Path) -> Logs {
+        let read = |name| std::fs::read(folder.join(name)).unwrap_or_default();
+        Logs { server: read(LATENCY_LOG), fpm: read(FPM_LATENCY_LOG) }
+    }
+}
+
+/// Threads by the process and the address that the log has of each.
+pub(crate) type Threads = BTreeMap<(u32, u64), u32>;
+
+/// The threads that the log of a server in that folder names, which must live.
+pub(crate) fn threads(folder: &Path) -> Threads {
+    let mut named: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+    for line in lines(&Logs::read(folder).server, 0) {
+        named.entry(line.pid).or_default().extend(line.thread);
+    }
+    let of =
+        |(pid, names)| monitor::threads_named(pid, &names).into_iter().map(move |(name, thread)| ((pid, name), thread));
+    named.into_iter().flat_map(of).collect()
 }
 
 /// What makes accounts worth less, a sentence each.
@@ -99,7 +123,7 @@ fn without_log(accounts: &Accounts) -> Option<String> {
     (accounts.all.requests > 0 && accounts.all.server.is_none()).then(|| NO_LOG.to_owned())
 }
 
-/// Whether the process that the log names works on nothing else meanwhile, and on all of it itself.
+/// Whether the process that the log names does all of a request, one at a time, and starts what programs that takes.
 pub(crate) fn serves_one_by_one(server: &ServerSpec) -> bool {
     match server {
         ServerSpec::Apache(apache) => {
@@ -130,15 +154,16 @@ pub(crate) struct Observed {
     /// What the wall's clock shows less what ours does.
     wall_ns: i64,
     books: Books,
+    threads: Threads,
     turned_away: u64,
 }
 
 impl Observed {
-    pub(crate) fn new(load: &LoadResult, kept: Vec<Keeper>, books: Books) -> Observed {
+    pub(crate) fn new(load: &LoadResult, kept: Vec<Keeper>, books: Books, threads: Threads) -> Observed {
         let mut requests: Vec<Request> = kept.into_iter().flat_map(|keeper| keeper.0).collect();
         requests.sort_unstable_by_key(|request| request.end_ns);
         let wall_ns = wall_less_monotonic();
-        Observed { requests, window: (load.started_ns, load.ended_ns), wall_ns, books, turned_away: 0 }
+        Observed { requests, window: (load.started_ns, load.ended_ns), wall_ns, books, threads, turned_away: 0 }
     }
 
     /// The same, with how many connections the machine turned away at accept queues meanwhile.
@@ -155,9 +180,15 @@ impl Observed {
     }
 
     /// Puts all of it together.
-    pub(crate) fn accounts(&self, log: &[u8], one_by_one: bool) -> Accounts {
-        let lines = lines(log, self.wall_ns);
+    pub(crate) fn accounts(&self, logs: &Logs, one_by_one: bool) -> Accounts {
+        let (lines, behind) = (lines(&logs.server, self.wall_ns), behind(&logs.fpm, self.wall_ns));
         let found = in_log(&self.requests, &lines);
+        let front = |line: &Line| match line.thread {
+            Some(name) if !one_by_one => self.threads.get(&(line.pid, name)).copied(),
+            _ => Some(line.pid),
+        };
+        let stays = stays(&lines, &behind, front);
+        let held = Held::by_task(stays.iter().flatten());
         let mut all = told(&self.requests, &found, &lines);
         all.queued_ns = queued(&self.books.queue, self.window);
         all.turned_away = self.turned_away;
@@ -165,7 +196,7 @@ impl Observed {
         all.ended = self.ended(&programs);
         // It is told of all together: where some are left out, nothing is known of the others.
         all.ended.cpu_by_parents_ns = self.books.cpu_by_parents_ns.filter(|_| programs.len() == self.books.ended.len());
-        all.workers = Some(self.workers(one_by_one.then_some(&lines)));
+        all.workers = Some(self.workers(&lines, &behind, &held));
         let others = others(&lines, &found, self.window);
         let lines_left = others.len() as u64;
         let took = |of: &mut dyn Iterator<Item = &Line>| of.map(|line| line.own_ns as f64 + LEAST_NS).sum::<f64>();
@@ -175,7 +206,7 @@ impl Observed {
             took(&mut others.into_iter()),
         );
         Accounts {
-            slowest: self.slowest(&found, &lines, &programs, one_by_one),
+            slowest: self.slowest(&found, &lines, &programs, (&stays, &held)),
             all,
             lines_left,
             lost_ends: self.books.lost,
@@ -197,19 +228,16 @@ impl Observed {
         ended.iter().filter(is_of_worker).collect()
     }
 
-    /// All workers; with the lines of the log where those tell which process works on which request.
-    fn workers(&self, lines: Option<&Vec<Line>>) -> WorkersTold {
+    /// The workers that the logs name, and what was seen of each in its requests.
+    fn workers(&self, lines: &[Line], behind: &[Behind], held: &BTreeMap<u32, Held>) -> WorkersTold {
         let of = |series: &Vec<(Nanos, Delays)>| series.last().map(|last| last.1.since(series[0].1));
         let mut delays = Delays::default();
-        let is_known = |pid: &u32| lines.is_none_or(|lines| lines.iter().any(|line| line.pid == *pid));
-        let workers = self.books.workers.iter().filter(|(pid, _)| is_known(pid));
+        let pids = lines.iter().map(|line| line.pid).chain(behind.iter().map(|behind| behind.pid));
+        let known: BTreeSet<u32> = pids.collect();
+        let workers = self.books.workers.iter().filter(|(pid, _)| known.contains(pid));
         workers.filter_map(|(_, series)| of(series)).for_each(|of| delays += of);
-        let blocked = self.looks(|_, pid| self.books.workers.contains_key(&pid));
-        let in_requests = lines.map(|lines| {
-            let mut by_process: BTreeMap<u32, Vec<&Line>> = BTreeMap::new();
-            lines.iter().for_each(|line| by_process.entry(line.pid).or_default().push(line));
-            self.looks(|at, pid| by_process.get(&pid).is_some_and(|lines| is_in(lines, at as i64)))
-        });
+        let blocked = self.looks(|_, pid| u64::from(self.books.workers.contains_key(&pid)));
+        let in_requests = Some(self.looks(|at, task| held.get(&task).map_or(0, |held| held.at(at as i64))));
         WorkersTold { delays, blocked, look_ns: self.books.look_ns, in_requests }
     }
 
@@ -220,26 +248,39 @@ impl Observed {
             ended.delays += process.delays;
         }
         let lives: BTreeMap<u32, &&EndedProcess> = processes.iter().map(|process| (process.pid, process)).collect();
-        ended.looks = self.looks(|at, pid| lives.get(&pid).is_some_and(|it| at <= it.at_ns));
+        ended.looks = self.looks(|at, pid| u64::from(lives.get(&pid).is_some_and(|it| at <= it.at_ns)));
         ended
     }
 
-    fn looks(&self, counts: impl Fn(Nanos, u32) -> bool) -> Looks {
+    /// What was seen, each look as often as it counts.
+    fn looks(&self, counts: impl Fn(Nanos, u32) -> u64) -> Looks {
         let mut looks = Looks::default();
-        for (_, _, what) in self.books.looks.iter().filter(|(at, pid, _)| counts(*at, *pid)) {
-            match what {
-                Doing::Runnable => looks.runnable += 1,
-                Doing::Reclaim => looks.reclaim += 1,
-                Doing::Swap => looks.swap += 1,
-                Doing::Disk => looks.disk += 1,
-                Doing::Other => looks.other += 1,
-            }
+        for (at, task, what) in &self.books.looks {
+            *match what {
+                Doing::Runnable => &mut looks.runnable,
+                Doing::Reclaim => &mut looks.reclaim,
+                Doing::Swap => &mut looks.swap,
+                Doing::Disk => &mut looks.disk,
+                Doing::Other => &mut looks.other,
+            } += counts(*at, *task);
         }
         looks
     }
 
-    /// The slowest requests by themselves: each with its line, its process, and what its worker did meanwhile.
-    fn slowest(&self, found: &[Option<usize>], lines: &[Line], programs: &[&EndedProcess], one_by_one: bool) -> Told {
+    /// The accounts of a process, or of a thread of one that has several.
+    fn series(&self, task: u32) -> &[(Nanos, Delays)] {
+        let books = &self.books;
+        books.threads.get(&task).or_else(|| books.workers.get(&task)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The slowest requests by themselves: each with its line, its program, and what those who had it did meanwhile.
+    fn slowest(
+        &self,
+        found: &[Option<usize>],
+        lines: &[Line],
+        programs: &[&EndedProcess],
+        (stays, held): (&[Vec<Stay>], &BTreeMap<u32, Held>),
+    ) -> Told {
         let mut order: Vec<usize> = (0..self.requests.len()).collect();
         order.sort_by_key(|&index| std::cmp::Reverse(self.requests[index].total_ns()));
         order.truncate(self.requests.len().div_ceil(SLOWEST));
@@ -250,17 +291,15 @@ impl Observed {
         let processes: Vec<&EndedProcess> = of.iter().filter_map(|line| program_of(line, programs)).collect();
         told.ended = self.ended(&processes);
         told.turned_away = self.turned_away;
-        told.workers = one_by_one.then(|| {
-            let mut delays = Delays::default();
-            for line in &of {
-                let series = self.books.workers.get(&line.pid).map_or(&[][..], Vec::as_slice);
-                delays += between(series, line.begin_ns, line.end_ns());
-            }
-            let is_its = |line: &&Line, at: Nanos, pid| line.pid == pid && line.has(at as i64);
-            let looks = self.looks(|at, pid| of.iter().any(|line| is_its(line, at, pid)));
-            let look_ns = self.books.look_ns;
-            WorkersTold { delays, blocked: looks, look_ns, in_requests: Some(looks) }
-        });
+        let of: Vec<Stay> = found.iter().flatten().flat_map(|&index| stays[index].iter().copied()).collect();
+        let mut delays = Delays::default();
+        for stay in &of {
+            delays += held[&stay.task].share(self.series(stay.task), stay);
+        }
+        let its = Held::by_task(of.iter());
+        let looks = self.looks(|at, task| its.get(&task).map_or(0, |its| its.at(at as i64)));
+        told.workers =
+            Some(WorkersTold { delays, blocked: looks, look_ns: self.books.look_ns, in_requests: Some(looks) });
         told
     }
 }
@@ -345,24 +384,6 @@ fn program_of<'b>(line: &Line, ended: &[&'b EndedProcess]) -> Option<&'b EndedPr
     // Of a program that did not begin and end with the request it is not known whose it is.
     let slack = SLACK_NS + line.own_ns as i64 / 20;
     own.or_else(|| of_all().find(|process| (shared(process) - line.own_ns as i64).abs() <= slack))
-}
-
-/// Whether an instant lies within one of those, which are in the order of their ends and do not overlap.
-fn is_in(lines: &[&Line], at: i64) -> bool {
-    lines.get(lines.partition_point(|line| line.end_ns() < at)).is_some_and(|line| line.has(at))
-}
-
-/// What was added between two instants to accounts that were read now and then: as much as lies between them of each interval.
-fn between(series: &[(Nanos, Delays)], from: i64, to: i64) -> Delays {
-    let mut sum = Delays::default();
-    for pair in series.windows(2) {
-        let (begin, end) = (pair[0].0 as i64, pair[1].0 as i64);
-        let shared = to.min(end) - from.max(begin);
-        if shared > 0 && end > begin {
-            sum += pair[1].1.since(pair[0].1).times(shared as f64 / (end - begin) as f64);
-        }
-    }
-    sum
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ fn request(start: u64, connected: u64, end: u64) -> Request {
 }
 
 fn line(begin: u64, end: u64, pid: u32) -> Line {
-    Line { begin_ns: (begin * MS) as i64, own_ns: (end - begin) * MS, pid, status: 200 }
+    Line { begin_ns: (begin * MS) as i64, own_ns: (end - begin) * MS, pid, status: 200, thread: None, port: 4000 }
 }
 
 fn process(pid: u32, parent: u32, begin: u64, end: u64) -> EndedProcess {
@@ -33,7 +33,8 @@ fn each_request_has_its_own_line() {
 #[test]
 fn a_window_put_together() {
     let requests = vec![request(100, 101, 200), request(100, 102, 300)];
-    let lines = "100101000 97000 11 200\n100205000 94000 11 200\n";
+    let server = b"100101000 97000 11 200 1 4000\n100205000 94000 11 200 1 4000\n".to_vec();
+    let logs = Logs { server, fpm: Vec::new() };
     // The log's clock is the other one and 100 s.
     let ended =
         vec![process(50, 11, 110, 197), process(51, 11, 210, 298), process(60, 12, 0, 20), process(61, 50, 120, 130)];
@@ -43,6 +44,7 @@ fn a_window_put_together() {
     let books = Books {
         workers: [(11, series([(100, 1), (200, 2), (300, 5)])), (12, series([(100, 0), (200, 0), (300, 0)]))].into(),
         ended,
+        threads: BTreeMap::new(),
         looks: vec![
             (150 * MS, 50, Doing::Swap),
             (250 * MS, 51, Doing::Other),
@@ -58,9 +60,10 @@ fn a_window_put_together() {
         cpu_by_parents_ns: Some(5 * MS),
         lost: false,
     };
-    let observed =
-        Observed { requests, window: (100 * MS, 300 * MS), wall_ns: 100_000 * MS as i64, books, turned_away: 0 };
-    let accounts = observed.accounts(lines.as_bytes(), true);
+    let window = (100 * MS, 300 * MS);
+    let (wall_ns, threads) = (100_000 * MS as i64, Threads::new());
+    let observed = Observed { requests, window, wall_ns, books, threads, turned_away: 0 };
+    let accounts = observed.accounts(&logs, true);
     let all = &accounts.all;
     assert_eq!((all.requests, all.total_ns, all.connect_ns), (2, 300 * MS, 3 * MS));
     let (before_ns, after_ns) = (103 * MS as i64, 3 * MS as i64);
@@ -79,8 +82,8 @@ fn a_window_put_together() {
     assert_eq!((slowest.requests, slowest.total_ns), (1, 200 * MS));
     assert_eq!((slowest.ended.processes, slowest.ended.elapsed_ns), (1, 88 * MS));
     assert_eq!(slowest.ended.looks, Looks { disk: 1, other: 1, ..Looks::default() });
-    // 94 of the 100 ms in which the worker had 3 ms of a CPU.
-    assert_eq!(slowest.workers.unwrap().delays.on_cpu_ns, 2_820_000);
+    // All of the 3 ms of a CPU that its worker took while it had no other.
+    assert_eq!(slowest.workers.unwrap().delays.on_cpu_ns, 3_000_000);
     assert_eq!(accounts.lines_left, 0);
 }
 
@@ -91,8 +94,51 @@ fn without_a_log() {
         window: (MS, 2 * MS),
         wall_ns: 0,
         books: Books::default(),
+        threads: Threads::new(),
         turned_away: 0,
     };
-    let accounts = observed.accounts(b"", false);
-    assert_eq!((accounts.all.server, accounts.all.queued_ns, accounts.slowest.workers), (None, None, None));
+    let accounts = observed.accounts(&Logs { server: Vec::new(), fpm: Vec::new() }, false);
+    assert_eq!((accounts.all.server, accounts.all.queued_ns), (None, None));
+    assert_eq!(accounts.slowest.workers.map(|workers| workers.delays), Some(Delays::default()));
+}
+
+/// Two threads of one process, and PHP-FPM behind them: the slowest waits for a process of its pool, works there, and is in both.
+#[test]
+fn threads_and_php_behind_them() {
+    let requests = vec![request(100, 100, 120), request(100, 100, 200)];
+    let server = b"100100000 20000 11 200 7 4001\n100100000 100000 11 200 8 4000\n".to_vec();
+    let fpm = b"100 10000 51 4001\n100 60000 51 4000\n".to_vec();
+    let series = |ms: [(u64, u64); 3]| {
+        ms.map(|(at, on_cpu)| (at * MS, Delays { on_cpu_ns: on_cpu * MS, ..Delays::default() })).to_vec()
+    };
+    let books = Books {
+        workers: [(11, series([(90, 1), (140, 5), (210, 9)])), (51, series([(90, 0), (140, 8), (210, 38)]))].into(),
+        threads: [(12, series([(90, 0), (140, 2), (210, 2)])), (13, series([(90, 0), (140, 2), (210, 6)]))].into(),
+        looks: vec![
+            (115 * MS, 12, Doing::Other),
+            (115 * MS, 13, Doing::Other),
+            (115 * MS, 51, Doing::Runnable),
+            (150 * MS, 13, Doing::Other),
+            (150 * MS, 51, Doing::Disk),
+            (190 * MS, 51, Doing::Runnable),
+        ],
+        ..Books::default()
+    };
+    let observed = Observed {
+        requests,
+        window: (100 * MS, 200 * MS),
+        wall_ns: 100_000 * MS as i64,
+        books,
+        threads: [((11, 7), 12), ((11, 8), 13)].into(),
+        turned_away: 0,
+    };
+    let accounts = observed.accounts(&Logs { server, fpm }, false);
+    let all = accounts.all.workers.unwrap();
+    assert_eq!(all.in_requests, Some(Looks { runnable: 2, disk: 1, other: 1, ..Looks::default() }));
+    assert_eq!(all.delays.on_cpu_ns, (8 + 38) * MS);
+    let slowest = accounts.slowest.workers.unwrap();
+    // Until 140 ms it waited for the process, which had the other.
+    assert_eq!(slowest.in_requests, Some(Looks { runnable: 1, disk: 1, other: 1, ..Looks::default() }));
+    // The thread's two until 140 ms, and all of the process's after that.
+    assert_eq!(slowest.delays.on_cpu_ns, (2 + 30) * MS);
 }

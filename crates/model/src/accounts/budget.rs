@@ -106,7 +106,8 @@ impl Budget {
         split.take(Part::Sending, line(server.after_ns as f64));
         split.take(Part::AcceptQueue, queued(told, line((server.before_ns - server.before_kept_ns) as f64)));
         let own = line(server.own_ns as f64).min(split.left);
-        let (kernel, lock_is_counted) = kernels(told, own);
+        let before = line(server.before_ns as f64).min(split.left - own) - split.parts[Part::AcceptQueue as usize];
+        let (kernel, lock_is_counted) = kernels(told, own, before.max(0.0));
         let counted: f64 = kernel.iter().map(|(_, us)| us).sum();
         let left_out_us = (counted - split.left).max(0.0);
         for (part, us) in shortened(kernel, left_out_us) {
@@ -162,8 +163,9 @@ fn queued(told: &Told, before: f64) -> f64 {
     }
 }
 
-/// What the kernel's accounts make of the server's own time; and whether waiting for locks and backends is among what was counted.
-fn kernels(told: &Told, own: f64) -> (Vec<(Part, f64)>, bool) {
+/// What the kernel's accounts make of the server's own time, and of what lies between the queue and that, `before`; and whether waiting for
+/// locks and backends is among what was counted.
+fn kernels(told: &Told, own: f64, before: f64) -> (Vec<(Part, f64)>, bool) {
     let each = |ns: f64| ns / 1e3 / told.requests as f64;
     let (ended, workers) = (&told.ended, told.workers.unwrap_or_default());
     let after_life = ended.cpu_by_parents_ns.map_or(0, |by_parents| by_parents.saturating_sub(ended.delays.on_cpu_ns));
@@ -173,16 +175,22 @@ fn kernels(told: &Told, own: f64) -> (Vec<(Part, f64)>, bool) {
         (Part::CpuWait, each(ended.delays.cpu_wait_ns as f64)),
     ];
     parts.extend(CAUSES.into_iter().zip(of_lives(life as f64, ended.looks, ended.delays).map(each)));
-    // Where each request has a process of its own, all that one waited for was counted, and its worker waited for it.
+    // Where each request has a process of its own, all that one waited for was counted, and its worker waited for it; beyond its life, for
+    // whoever was to start it.
     let has_programs = ended.processes * 2 >= told.requests;
     let seen = workers.in_requests.filter(|looks| looks.runnable + looks.blocked() >= ENOUGH);
     if let Some(looks) = seen {
         let share = |of: u64| own * of as f64 / (looks.runnable + looks.blocked()) as f64;
         // What workers do between requests is on the same CPUs and nobody's latency.
         let on_cpu = each(workers.delays.on_cpu_ns as f64).min(share(looks.runnable));
-        parts.extend([(Part::OnCpu, on_cpu), (Part::CpuWait, share(looks.runnable) - on_cpu)]);
-        let other = if has_programs { 0 } else { looks.other };
-        parts.extend(CAUSES.into_iter().zip([looks.reclaim, looks.swap, looks.disk, other].map(share)));
+        let cpu_wait = share(looks.runnable) - on_cpu;
+        // A worker that has been woken up waits for a CPU before it can look at its clock; so do those who find nothing to do.
+        let woken = (each(workers.delays.cpu_wait_ns as f64) - cpu_wait).clamp(0.0, before);
+        parts.extend([(Part::OnCpu, on_cpu), (Part::CpuWait, cpu_wait + woken)]);
+        let for_programs = if has_programs { each(ended.elapsed_ns as f64) } else { 0.0 };
+        let other = (share(looks.other) - for_programs).max(0.0);
+        let [reclaim, swap, disk] = [looks.reclaim, looks.swap, looks.disk].map(share);
+        parts.extend(CAUSES.into_iter().zip([reclaim, swap, disk, other]));
         return (parts, true);
     }
     parts.extend([

@@ -86,7 +86,7 @@ pub struct WorkersTold {
     pub blocked: Looks,
     /// What one look stands for.
     pub look_ns: Nanos,
-    /// What each was seen doing during its own requests; `None` where a process works on several at once, or for others.
+    /// What each was seen doing during its own requests, once for each that it had; `None` where that was not looked at.
     #[serde(default)]
     pub in_requests: Option<Looks>,
 }

@@ -35,7 +35,7 @@ pub use servers::{Apache, CommandServer, Embedded, Existing, Mpm, Nginx, Ready, 
 pub use services::{Mention, Servers, Service, ServiceChange, fill_in, mentions};
 pub use stages::{StagesError, stages};
 pub use template::{LOGGED_PATH, Piece, TemplateError, check_template, pieces};
-pub use text::{LATENCY_LOG, Options, PlanError, ReadFile, parse, parse_mix};
+pub use text::{FPM_LATENCY_LOG, LATENCY_LOG, Options, PlanError, ReadFile, parse, parse_mix};
 
 use crate::Nanos;
 use crate::search::RateSearch;

@@ -32,7 +32,7 @@ use self::confine::{ConfineText, confine_meant};
 use self::contrasts::ContrastText;
 use self::ending::{AccessLogText, access_log_meant, can_all_end_so, end_meant};
 use self::factors::{DesignText, FactorText};
-pub use self::latency_budget::LATENCY_LOG;
+pub use self::latency_budget::{FPM_LATENCY_LOG, LATENCY_LOG};
 use self::latency_budget::{Others, budget_meant};
 use self::load::load_meant;
 pub use self::load::parse_mix;

@@ -82,7 +82,8 @@ impl Pool {
     /// Lets FPM read it; its warnings are failures.
     pub(super) fn test(&self, prepared: &Prepared) -> Result<(), ServerError> {
         let mut test = asking(&self.program);
-        test.envs(self.env.iter().map(|(name, value)| (name, value))).args(["-t", "-y"]).arg(&self.file);
+        test.envs(self.env.iter().map(|(name, value)| (name, value)));
+        test.arg("-t").args(self.args());
         let output = ask(&mut test)?;
         let said = String::from_utf8_lossy(&output.stderr);
         let Some(message) = complaint(&said, output.status.success(), &prepared.allowed) else { return Ok(()) };
@@ -99,6 +100,11 @@ impl Pool {
         })
     }
 
+    /// Its file, and its folder, where relative paths of its settings lie.
+    fn args(&self) -> [OsString; 4] {
+        ["-p".into(), self.dir.clone().into(), "-y".into(), self.file.clone().into()]
+    }
+
     /// Starts the master and waits until its workers answer.
     pub(crate) fn start(&self, place: &Place<'_>) -> Result<Master, ServerError> {
         let (log, stderr) = (self.dir.join("logs/fpm.log"), self.dir.join("logs/fpm.stderr"));
@@ -106,7 +112,7 @@ impl Pool {
         env.push(("LC_ALL".into(), "C".into()));
         let launch = Launch {
             program: self.program.clone(),
-            args: vec!["-F".into(), "-y".into(), self.file.clone().into()],
+            args: ["-F".into()].into_iter().chain(self.args()).collect(),
             env,
             dir: self.dir.clone(),
             cpus: place.cpus.to_vec(),

@@ -3,12 +3,14 @@
 
 use super::PlanError;
 use super::source::Source;
-use crate::plan::{Changes, Directive, LoadSpec, Origin, ServerSpec, Sysctl, Variant};
+use crate::plan::{Changes, Directive, LoadSpec, Origin, Php, PhpSetting, PhpWay, ServerSpec, Sysctl, Variant};
 use std::ops::Range;
 use toml::Spanned;
 
 /// Where the server's log of its own time is, from the instance's folder.
 pub const LATENCY_LOG: &str = "logs/latency-budget.log";
+/// Where PHP-FPM's is.
+pub const FPM_LATENCY_LOG: &str = "logs/latency-budget-fpm.log";
 /// The kernel's setting without which processes have no accounts of their delays.
 const ACCOUNTING: &str = "kernel.task_delayacct";
 
@@ -46,7 +48,9 @@ pub(super) fn budget_meant(
     match server {
         ServerSpec::Apache(apache) if apache.existing.is_none() => {
             // Also of virtual hosts that have a log of their own.
-            apache.directives.push(directive(format!("GlobalLog {LATENCY_LOG} \"%{{begin:usec}}t %D %P %>s\"")));
+            let format = "%{begin:usec}t %D %P %>s %{tid}P %{remote}p";
+            apache.directives.push(directive(format!("GlobalLog {LATENCY_LOG} \"{format}\"")));
+            apache.php.iter_mut().for_each(|php| log_of_fpm(php, line));
         }
         ServerSpec::Nginx(nginx) if nginx.existing.is_none() => {
             let is_log = |directive: &Directive| directive.text.contains("access_log");
@@ -60,9 +64,10 @@ pub(super) fn budget_meant(
             let usual =
                 (!nginx.directives.iter().any(is_log)).then(|| directive("access_log logs/access.log".to_owned()));
             nginx.directives.extend(usual);
-            let format = "log_format webdyno_latency '$msec $request_time $pid $status'";
+            let format = "log_format webdyno_latency '$msec $request_time $pid $status - $remote_port'";
             nginx.directives.push(directive(format.to_owned()));
             nginx.directives.push(directive(format!("access_log {LATENCY_LOG} webdyno_latency")));
+            nginx.php.iter_mut().for_each(|php| log_of_fpm(php, line));
         }
         _ => {
             return at("it needs the log of an Apache or nginx that webdyno starts from a configuration of its own: \
@@ -71,6 +76,18 @@ pub(super) fn budget_meant(
     }
     changes.sysctl.entry(ACCOUNTING.to_owned()).or_insert(Sysctl { value: "1".to_owned(), line });
     Ok(true)
+}
+
+/// Has PHP-FPM tell which process had a request, and how long. Nothing else than a request's second is told of its end.
+fn log_of_fpm(php: &mut Php, line: usize) {
+    if php.way != PhpWay::Fpm {
+        return;
+    }
+    let format = "%{%s}T %{micro}d %p %{REMOTE_PORT}e";
+    for (name, value) in [("access.log", FPM_LATENCY_LOG), ("access.format", format)] {
+        let setting = PhpSetting { value: value.to_owned(), key: "latency_budget".to_owned(), line };
+        php.settings.pool.insert(name.to_owned(), setting);
+    }
 }
 
 #[cfg(test)]
@@ -106,7 +123,7 @@ mod tests {
             "kind = \"apache\"",
             "",
             &expect![[r#"
-            1: GlobalLog logs/latency-budget.log "%{begin:usec}t %D %P %>s"
+            1: GlobalLog logs/latency-budget.log "%{begin:usec}t %D %P %>s %{tid}P %{remote}p"
             1: kernel.task_delayacct = 1
         "#]],
         );
@@ -115,7 +132,7 @@ mod tests {
             "",
             &expect![[r#"
             1: access_log logs/access.log
-            1: log_format webdyno_latency '$msec $request_time $pid $status'
+            1: log_format webdyno_latency '$msec $request_time $pid $status - $remote_port'
             1: access_log logs/latency-budget.log webdyno_latency
             1: kernel.task_delayacct = 1
         "#]],
@@ -126,7 +143,7 @@ mod tests {
             "",
             &expect![[r#"
             4: access_log off
-            1: log_format webdyno_latency '$msec $request_time $pid $status'
+            1: log_format webdyno_latency '$msec $request_time $pid $status - $remote_port'
             1: access_log logs/latency-budget.log webdyno_latency
             1: kernel.task_delayacct = 1
         "#]],
@@ -136,7 +153,7 @@ mod tests {
             own,
             "",
             &expect![[r#"
-            1: GlobalLog logs/latency-budget.log "%{begin:usec}t %D %P %>s"
+            1: GlobalLog logs/latency-budget.log "%{begin:usec}t %D %P %>s %{tid}P %{remote}p"
             4: kernel.task_delayacct = 1
         "#]],
         );
