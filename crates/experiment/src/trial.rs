@@ -2,7 +2,7 @@
 //! store and the environment, a load that cannot be started included, end the run.
 
 use crate::ExperimentError;
-use crate::accounts::{self, Keeper, Observed};
+use crate::accounts::{self, Crew, Keeper, Observed};
 use crate::beside::Lane;
 use crate::changes::{self, Changer};
 use crate::door;
@@ -196,11 +196,10 @@ impl Bench<'_> {
         trial.notes.extend(notes);
         trial.logged = logged.map(|logged| measured.owes(logged));
         trial.others = Some(others(&[&calm], &measured.window, &roots));
-        trial.accounts = measured.observed.take().map(|observed| {
-            observed
-                .with_turned_away(&trial.readings)
-                .accounts(&logs, accounts::serves_one_by_one(self.plan.server_of(self.plan.variant(cell))))
-        });
+        trial.accounts = measured
+            .observed
+            .take()
+            .map(|observed| observed.with_turned_away(&trial.readings).accounts(&logs, self.crew(cell)));
         trial.notes.extend(trial.accounts.iter().flat_map(accounts::doubts));
         trial.load = Some(measured.load);
         trial.beside = measured.beside;
@@ -405,13 +404,18 @@ impl Bench<'_> {
         let send = || put(&mut notes, killing(doomed, send));
         let (sent, window) = Sent::around(send);
         let folder = self.directory.join(folder_of(slot));
-        let books = accountant.map(|accountant| (accountant.finish(), accounts::threads(&folder)));
+        let books = accountant.map(|accountant| (accountant.finish(), self.crew(cell).threads(&folder)));
         let around = seen.map(|before| Around { before, after: source.look(), left });
         let (load, stop, kept) = sent?;
         let observed = books.map(|(books, threads)| Observed::new(&load, kept, books, threads));
         let (beside, before) = (beside?, before?);
         notes.extend(cut);
         Ok(Measured { load, beside, stop, around, door, warmed, before, notes, workers, window, observed })
+    }
+
+    /// Who works on requests of that cell.
+    fn crew(&self, cell: &Cell) -> Crew {
+        Crew::of(self.plan.server_of(self.plan.variant(cell)))
     }
 
     /// Where a server tells nobody how many requests it served, those who come to its port are looked at instead. From another

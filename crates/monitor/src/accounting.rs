@@ -21,8 +21,10 @@ use std::time::Duration;
 
 /// Between two looks at the processes.
 const LOOK_NS: Nanos = 50_000_000;
-/// A look takes at most one of so many parts of the time: those at a thousand threads are rarer.
+/// Looks take at most one of so many parts of a CPU: those at a thousand threads are rarer,
 const LOOK_PART: Nanos = 25;
+/// but never more than this apart.
+const LOOK_MOST_NS: Nanos = 500_000_000;
 /// Between two looks at the accept queue: a look takes less than 20 µs.
 const QUEUE_NS: Nanos = 5_000_000;
 /// How much of what a C library keeps of a thread is read, in bytes: glibc has the kernel's number at 720.
@@ -115,6 +117,7 @@ impl Accountant {
             tree: Tree { proc_root: proc_root.to_owned(), roots: roots.to_vec() },
             books: Books::default(),
             ended: Vec::new(),
+            looked_ns: None,
         };
         // The window begins when this returns.
         clerk.look();
@@ -141,6 +144,8 @@ struct Clerk {
     tree: Tree,
     books: Books,
     ended: Vec<Ended>,
+    /// When the last look began.
+    looked_ns: Option<Nanos>,
 }
 
 impl Clerk {
@@ -157,11 +162,11 @@ impl Clerk {
                 next_queue = at + QUEUE_NS;
             }
             if at >= next_look {
+                let before = on_cpu();
                 self.look();
                 looks += 1;
                 // What was missed is not made up for: a look stands for the time between two of them.
-                let ended = now();
-                next_look = ended + LOOK_NS.max((ended - at) * LOOK_PART);
+                next_look = now() + ((on_cpu() - before) * LOOK_PART).clamp(LOOK_NS, LOOK_MOST_NS);
             }
             // Whoever ends is heard at once, so that it is known when.
             self.listener.wait(Duration::from_nanos(next_queue.saturating_sub(now())));
@@ -180,25 +185,29 @@ impl Clerk {
     }
 
     fn look(&mut self) {
-        let Clerk { kernel, tree, books, .. } = self;
-        let is_first = books.workers.is_empty();
-        for (pid, depth) in tree.below_roots() {
+        let before = self.looked_ns.replace(now());
+        for (pid, depth) in self.tree.below_roots() {
             let is_worker = depth == 1;
-            if is_worker && let Some(delays) = kernel.process(pid) {
-                add(&mut books.workers, pid, delays, is_first);
+            if is_worker && let Some(delays) = self.kernel.process(pid) {
+                add(&mut self.books.workers, pid, delays, before);
             }
-            let Some((doing, threads)) = tree.doing(&pid.to_string()) else { continue };
-            books.looks.push((now(), pid, doing));
-            if !is_worker || threads < 2 {
-                continue;
+            let Some((doing, threads)) = self.tree.doing(&pid.to_string()) else { continue };
+            self.books.looks.push((now(), pid, doing));
+            if is_worker && threads > 1 {
+                self.look_at_threads(pid, before);
+                // It takes its time, and who ends meanwhile is to be heard when.
+                self.hear();
             }
-            for thread in tree.threads(pid).into_iter().filter(|thread| *thread != pid) {
-                if let Some(delays) = kernel.thread(thread) {
-                    add(&mut books.threads, thread, delays, is_first);
-                }
-                if let Some((doing, _)) = tree.doing(&format!("{pid}/task/{thread}")) {
-                    books.looks.push((now(), thread, doing));
-                }
+        }
+    }
+
+    fn look_at_threads(&mut self, pid: u32, before: Option<Nanos>) {
+        for thread in self.tree.threads(pid).into_iter().filter(|thread| *thread != pid) {
+            if let Some(delays) = self.kernel.thread(thread) {
+                add(&mut self.books.threads, thread, delays, before);
+            }
+            if let Some((doing, _)) = self.tree.doing(&format!("{pid}/task/{thread}")) {
+                self.books.looks.push((now(), thread, doing));
             }
         }
     }
@@ -218,13 +227,21 @@ impl Clerk {
     }
 }
 
-/// Accounts at a look; of who came later, they begin with none.
-fn add(books: &mut BTreeMap<u32, Vec<(Nanos, Delays)>>, who: u32, delays: Delays, is_first: bool) {
-    let (series, at) = (books.entry(who).or_default(), now());
-    if series.is_empty() && !is_first {
-        series.push((at, Delays::default()));
+/// Accounts at a look; of who came since the one before, they begin with none then.
+fn add(books: &mut BTreeMap<u32, Vec<(Nanos, Delays)>>, who: u32, delays: Delays, before: Option<Nanos>) {
+    let series = books.entry(who).or_default();
+    if series.is_empty()
+        && let Some(before) = before
+    {
+        series.push((before, Delays::default()));
     }
-    series.push((at, delays));
+    series.push((now(), delays));
+}
+
+/// CPU time of this thread.
+fn on_cpu() -> Nanos {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as Nanos * 1_000_000_000 + time.tv_nsec as Nanos
 }
 
 /// What was added to the workers of before and of after; `None` when one of before has gone.
@@ -256,7 +273,8 @@ fn settle(mut books: Books, ended: &[Ended], roots: &[u32]) -> Books {
         if workers.contains(&process.pid) || roots.contains(&process.parent) {
             // One that lives has lost only a thread, which its own accounts keep.
             let lives = !ended.iter().any(|end| end.pid == process.pid);
-            let series = books.workers.entry(process.pid).or_insert_with(|| vec![(process.at_ns, Delays::default())]);
+            let began_ns = process.at_ns.saturating_sub(process.elapsed_ns);
+            let series = books.workers.entry(process.pid).or_insert_with(|| vec![(began_ns, Delays::default())]);
             if !lives {
                 series.push((process.at_ns, process.delays));
             }
@@ -418,6 +436,8 @@ mod tests {
         assert_eq!(seen, [(21, 1), (22, 5)]);
         let last = |pid: u32| books.workers[&pid].last().map(|(_, delays)| delays.on_cpu_ns);
         assert_eq!([11, 12, 13].map(last), [Some(5), Some(0), Some(7)]);
+        // It began before its end.
+        assert_eq!(books.workers[&13][0].0, 100 - 70);
         assert_eq!(added(&[(1, 5)].into(), &[(1, 7), (2, 3)].into()), Some(5));
         assert_eq!(added(&[(1, 5)].into(), &[(2, 3)].into()), None);
     }
@@ -458,7 +478,7 @@ mod tests {
         assert!(kernel.thread(number).is_some_and(|delays| delays.on_cpu_ns > 0));
         drop(end);
         thread.join().unwrap();
-        assert_eq!(kernel.thread(number), None);
+        assert_eq!(kernel.thread(u32::MAX >> 1), None);
     }
 
     #[test]
@@ -481,6 +501,7 @@ mod tests {
             tree: root,
             books: Books::default(),
             ended: Vec::new(),
+            looked_ns: None,
         };
         let accounts = clerk.kernel.process(shell.id()).unwrap();
         clerk.books.workers.insert(shell.id(), vec![(now(), accounts)]);

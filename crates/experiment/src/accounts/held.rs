@@ -3,8 +3,10 @@
 use super::log::{Behind, Line};
 use model::Nanos;
 use model::accounts::Delays;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
+/// PHP-FPM tells the second of an end.
+const SECOND_NS: i64 = 1_000_000_000;
 /// By how much the ends of two logs' lines may lie apart.
 const SLACK_NS: i64 = 1_000_000;
 
@@ -13,6 +15,8 @@ const SLACK_NS: i64 = 1_000_000;
 pub(super) struct Stay {
     /// The kernel's number of the process or the thread.
     pub(super) task: u32,
+    /// Whether it is the server's, and not PHP-FPM's behind it.
+    pub(super) is_front: bool,
     pub(super) from: i64,
     pub(super) to: i64,
 }
@@ -23,26 +27,30 @@ pub(super) fn stays(lines: &[Line], behind: &[Behind], front: impl Fn(&Line) -> 
     let behind = by_line(lines, behind);
     let of = |(line, behind): (&Line, Option<&Behind>)| {
         let (begin, end) = (line.begin_ns, line.end_ns());
-        // It ends with the line: PHP's last byte ends the server's work on it.
-        let split = behind.map_or(end, |behind| (end - behind.own_ns as i64).max(begin));
-        let front = front(line).map(|task| Stay { task, from: begin, to: split });
-        front.into_iter().chain(behind.map(|behind| Stay { task: behind.pid, from: split, to: end })).collect()
+        // Its clock stops when the script has run, which is soon followed by the end of the server's. One that has answered before is
+        // cut.
+        let split = behind.map_or(end, |behind| end.saturating_sub_unsigned(behind.own_ns).max(begin));
+        let front = front(line).map(|task| Stay { task, is_front: true, from: begin, to: split });
+        let behind = behind.map(|behind| Stay { task: behind.pid, is_front: false, from: split, to: end });
+        front.into_iter().chain(behind).collect()
     };
     lines.iter().zip(behind).map(of).collect()
 }
 
-/// For each line PHP-FPM's of the same request: the first of the same client's port that fits into it and into its second.
+/// For each line that was passed on PHP-FPM's of the same request: those of a client's port are in the same order, one after the other.
 fn by_line<'b>(lines: &[Line], behind: &'b [Behind]) -> Vec<Option<&'b Behind>> {
-    let mut free: BTreeMap<u16, Vec<&Behind>> = BTreeMap::new();
-    behind.iter().for_each(|behind| free.entry(behind.port).or_default().push(behind));
+    let mut free: BTreeMap<u16, VecDeque<&Behind>> = BTreeMap::new();
+    behind.iter().for_each(|behind| free.entry(behind.port).or_default().push_back(behind));
     let find = |line: &Line| {
-        let free = free.get_mut(&line.port)?;
-        let fits = |behind: &&Behind| {
-            behind.own_ns as i64 <= line.own_ns as i64 + SLACK_NS
-                && behind.second_ns <= line.end_ns() + SLACK_NS
-                && behind.second_ns + 1_000_000_000 + SLACK_NS >= line.begin_ns
-        };
-        Some(free.remove(free.iter().position(fits)?))
+        let free = free.get_mut(&line.port.filter(|_| line.passed_on)?)?;
+        // Who is left from before was nobody's: a client that went away.
+        let is_over = |behind: &&Behind| behind.second_ns.saturating_add(SECOND_NS + SLACK_NS) < line.begin_ns;
+        while free.front().is_some_and(is_over) {
+            free.pop_front();
+        }
+        let next = *free.front()?;
+        let last = line.end_ns().max(line.begin_ns.saturating_add_unsigned(next.own_ns));
+        if next.second_ns > last.saturating_add(SLACK_NS) { None } else { free.pop_front() }
     };
     lines.iter().map(find).collect()
 }
@@ -89,9 +97,9 @@ impl Held {
     /// there was a request. Between requests a process does next to nothing.
     pub(super) fn share(&self, series: &[(Nanos, Delays)], stay: &Stay) -> Delays {
         let mut sum = Delays::default();
-        // The first interval that ends within it.
+        // The interval in which it begins.
         let first = series.partition_point(|(at, _)| (*at as i64) <= stay.from).saturating_sub(1);
-        for pair in series[first.min(series.len())..].windows(2) {
+        for pair in series[first..].windows(2) {
             let (begin, end) = (pair[0].0 as i64, pair[1].0 as i64);
             if begin >= stay.to {
                 break;
@@ -121,6 +129,7 @@ fn summed(mut times: Vec<i64>) -> Vec<(i64, i128)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::log;
     use super::*;
     use proptest::prelude::*;
 
@@ -128,25 +137,33 @@ mod tests {
 
     fn line(begin: i64, end: i64, port: u16) -> Line {
         let own_ns = ((end - begin) * MS) as u64;
-        Line { begin_ns: begin * MS, own_ns, pid: 1, status: 200, thread: None, port }
+        Line { begin_ns: begin * MS, own_ns, pid: 1, status: 200, thread: None, port: Some(port), passed_on: true }
     }
 
     fn behind(second: i64, ms: u64, pid: u32, port: u16) -> Behind {
         Behind { second_ns: second * 1000 * MS, own_ns: ms * MS as u64, pid, port }
     }
 
+    fn stay(from: i64, to: i64) -> Stay {
+        Stay { task: 1, is_front: true, from, to }
+    }
+
     #[test]
     fn who_had_a_request_behind_a_server() {
-        // A page, a file that took too short for PHP on the same connection, another page, one of another client, and one that nobody had.
-        let lines = [line(100, 150, 7), line(160, 162, 7), line(200, 300, 7), line(900, 1100, 8), line(1200, 1210, 9)];
-        let php = [behind(0, 40, 51, 7), behind(0, 90, 52, 7), behind(1, 200, 51, 8), behind(9, 5, 51, 9)];
-        let stay = |task, from, to| Stay { task, from: from * MS, to: to * MS };
+        // A page, a file on the same connection, another page, one of another client that answers before it is done, and one that nobody
+        // had.
+        let file = Line { passed_on: false, ..line(160, 162, 7) };
+        let lines = [line(100, 150, 7), file, line(2200, 2300, 7), line(2900, 3100, 8), line(3200, 3210, 9)];
+        // The second was of a client that went away.
+        let php = [40, 30, 90].map(|ms| behind(if ms == 90 { 2 } else { 0 }, ms, ms as u32 + 11, 7));
+        let php = [php.as_slice(), &[behind(4, 2000, 51, 8), behind(9, 5, 51, 9)]].concat();
+        let stay = |task, from, to| Stay { task, is_front: task == 1, from: from * MS, to: to * MS };
         let expected = [
             vec![stay(1, 100, 110), stay(51, 110, 150)],
             vec![stay(1, 160, 162)],
-            vec![stay(1, 200, 210), stay(52, 210, 300)],
-            vec![stay(1, 900, 900), stay(51, 900, 1100)],
-            vec![stay(1, 1200, 1210)],
+            vec![stay(1, 2200, 2210), stay(101, 2210, 2300)],
+            vec![stay(1, 2900, 2900), stay(51, 2900, 3100)],
+            vec![stay(1, 3200, 3210)],
         ];
         assert_eq!(stays(&lines, &php, |line| Some(line.pid)), expected);
         assert_eq!(stays(&lines[..1], &php, |_| None), [vec![stay(51, 110, 150)]]);
@@ -157,7 +174,7 @@ mod tests {
         let at = |ms: i64, on_cpu_ns| ((ms * MS) as u64, Delays { on_cpu_ns, ..Delays::default() });
         let series = [at(0, 100), at(50, 180), at(100, 180), at(150, 200)];
         // It had two at once for ten of the first fifty.
-        let stays = [(10, 30), (20, 40), (130, 140)].map(|(from, to)| Stay { task: 1, from: from * MS, to: to * MS });
+        let stays = [(10, 30), (20, 40), (130, 140)].map(|(from, to)| stay(from * MS, to * MS));
         let held = &Held::by_task(stays.iter())[&1];
         let shares = stays.map(|stay| held.share(&series, &stay).on_cpu_ns);
         assert_eq!(shares, [40, 40, 20]);
@@ -166,6 +183,23 @@ mod tests {
     }
 
     proptest! {
+        /// Whatever stands in the logs.
+        #[test]
+        fn strange_logs_do_no_harm(
+            lines in proptest::collection::vec("(1|9{1,19}|2[.]000) (0[.]005|[0-9]{1,19}) 1 200 - 7 proxy", 0..8),
+            php in proptest::collection::vec("[0-9]{1,11} [0-9]{1,19} 5 7", 0..8),
+            wall in proptest::num::i64::ANY,
+        ) {
+            let (lines, php) = (lines.join("\n"), php.join("\n"));
+            let (lines, php) = (log::lines(lines.as_bytes(), wall), log::behind(php.as_bytes(), wall));
+            let stays = stays(&lines, &php, |line| Some(line.pid));
+            for (task, held) in Held::by_task(stays.iter().flatten()) {
+                let at = stays.iter().flatten().filter(|stay| stay.task == task).map(|stay| held.at(stay.from)).min();
+                prop_assert!(at > Some(0));
+                prop_assert!(held.between(i64::MIN, i64::MAX) >= 0);
+            }
+        }
+
         /// The sums say what adding up each stay says.
         #[test]
         fn how_long_requests_were_there(
@@ -173,7 +207,7 @@ mod tests {
             from in -10..1100i64,
             length in 0..500i64,
         ) {
-            let stays: Vec<Stay> = times.iter().map(|(from, length)| Stay { task: 1, from: *from, to: from + length }).collect();
+            let stays: Vec<Stay> = times.iter().map(|(from, length)| stay(*from, from + length)).collect();
             let to = from + length;
             let each = |stay: &Stay| i128::from((stay.to.min(to) - stay.from.max(from)).max(0));
             let held = Held::by_task(stays.iter()).remove(&1).unwrap_or_default();

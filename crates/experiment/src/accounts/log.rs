@@ -1,8 +1,8 @@
 //! The server's log of its own time, and that of PHP-FPM behind it, as `latency_budget` in a plan has them written.
 //!
-//! Apache: microseconds since 1970 at the beginning, microseconds taken, process, status, thread, the client's port. nginx: seconds since
-//! 1970 at the end, seconds taken, both with three decimals, then the same, with `-` for the thread. PHP-FPM: seconds since 1970 at the
-//! end, microseconds taken, process, the client's port.
+//! Apache: microseconds since 1970 at the beginning, microseconds taken, process, status, thread, the client's port, the handler. nginx:
+//! seconds since 1970 at the end, seconds taken, both with three decimals, then the same, with `-` for the thread, and whom it passed the
+//! request on to. PHP-FPM: seconds since 1970 at the end, microseconds taken, process, the client's port.
 
 use model::Nanos;
 
@@ -17,10 +17,12 @@ pub(super) struct Line {
     pub(super) pid: u32,
     /// What was answered.
     pub(super) status: u16,
-    /// The thread that wrote it, by the address that its process knows it by; `None` where processes have only one.
+    /// The thread that wrote it, by the address that its process knows it by; nginx says nothing of it.
     pub(super) thread: Option<u64>,
-    /// The client's port.
-    pub(super) port: u16,
+    /// The client's port, where that is known.
+    pub(super) port: Option<u16>,
+    /// Whether it was passed on to another server.
+    pub(super) passed_on: bool,
 }
 
 impl Line {
@@ -42,17 +44,26 @@ fn line_of(line: &str, wall_ns: i64) -> Option<Line> {
     let mut fields = line.split(' ');
     let (at, took) = (fields.next()?, fields.next()?);
     let (pid, status) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    let (thread, port) = (fields.next()?.parse().ok(), fields.next()?.parse().ok()?);
-    let (begin_ns, own_ns) = match at.split_once('.') {
-        None => (at.parse::<i64>().ok()?.checked_mul(1000)?, took.parse::<u64>().ok()?.checked_mul(1000)?),
+    let (thread, port) = (fields.next()?.parse().ok(), fields.next()?.parse().ok());
+    let handler = fields.next()?;
+    let (begin_ns, own_ns, passed_on) = match at.split_once('.') {
+        None => {
+            let began = at.parse::<i64>().ok()?.checked_mul(1000)?;
+            (began, ns_of_us(took)?, handler.starts_with("proxy"))
+        }
         Some(_) => {
             let own = thousandths(took)?.checked_mul(1_000_000)?;
             // The clock that it reads shows whole milliseconds, the last one that was over.
             let end = i64::try_from(thousandths(at)?).ok()?.checked_mul(1_000_000)?.checked_add(500_000)?;
-            (end.checked_sub_unsigned(own)?, own)
+            (end.checked_sub_unsigned(own)?, own, !matches!(handler, "-" | ""))
         }
     };
-    Some(Line { begin_ns: begin_ns.checked_sub(wall_ns)?, own_ns, pid, status, thread, port })
+    Some(Line { begin_ns: begin_ns.checked_sub(wall_ns)?, own_ns, pid, status, thread, port, passed_on })
+}
+
+/// Microseconds in nanoseconds, which fit into the monotonic clock's numbers.
+fn ns_of_us(text: &str) -> Option<Nanos> {
+    text.parse::<i64>().ok()?.checked_mul(1000)?.try_into().ok()
 }
 
 /// One request by PHP-FPM's clock, which is told without the instant.
@@ -73,7 +84,7 @@ pub(super) fn behind(log: &[u8], wall_ns: i64) -> Vec<Behind> {
     let parse = |line: &[u8]| {
         let mut fields = std::str::from_utf8(line).ok()?.split(' ');
         let second = fields.next()?.parse::<i64>().ok()?.checked_mul(1_000_000_000)?;
-        let own_ns = fields.next()?.parse::<u64>().ok()?.checked_mul(1000)?;
+        let own_ns = ns_of_us(fields.next()?)?;
         let (pid, port) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
         Some(Behind { second_ns: second.checked_sub(wall_ns)?, own_ns, pid, port })
     };
@@ -95,23 +106,50 @@ mod tests {
 
     #[test]
     fn what_servers_write() {
-        let log = b"1795353600000300 250 42 200 140409997096640 40001\n1795353600000100 50 41 503 9 40002\n\
-            1795353600.002 0.001 43 200 - 40003\nnonsense\n1795353600000200 - 41 200 9 40004";
+        let log = b"1795353600000300 250 42 200 140409997096640 40001 proxy:unix:/a b|fcgi://localhost\n\
+            1795353600000100 50 41 503 9 40002 text/css\n1795353600.002 0.001 43 200 -  -\nnonsense\n\
+            1795353600000200 - 41 200 9 40004 -\n1795353600.003 0.001 43 200 - 40003 unix:/a, unix:/b";
         let wall = 1_795_353_600_000_000_000;
         let expected = [
-            Line { begin_ns: 100_000, own_ns: 50_000, pid: 41, status: 503, thread: Some(9), port: 40002 },
+            Line {
+                begin_ns: 100_000,
+                own_ns: 50_000,
+                pid: 41,
+                status: 503,
+                thread: Some(9),
+                port: Some(40002),
+                passed_on: false,
+            },
             Line {
                 begin_ns: 300_000,
                 own_ns: 250_000,
                 pid: 42,
                 status: 200,
                 thread: Some(140_409_997_096_640),
-                port: 40001,
+                port: Some(40001),
+                passed_on: true,
             },
-            Line { begin_ns: 1_500_000, own_ns: 1_000_000, pid: 43, status: 200, thread: None, port: 40003 },
+            Line {
+                begin_ns: 1_500_000,
+                own_ns: 1_000_000,
+                pid: 43,
+                status: 200,
+                thread: None,
+                port: None,
+                passed_on: false,
+            },
+            Line {
+                begin_ns: 2_500_000,
+                own_ns: 1_000_000,
+                pid: 43,
+                status: 200,
+                thread: None,
+                port: Some(40003),
+                passed_on: true,
+            },
         ];
         assert_eq!(lines(log, wall), expected);
-        let log = b"1795353601 2500 51 40001\nnonsense\n1795353601 - 51 40001\n";
+        let log = b"1795353601 2500 51 40001\nnonsense\n1795353601 - 51 40001\n1795353601 10000000000000000 51 4\n";
         let expected = Behind { second_ns: 1_000_000_000, own_ns: 2_500_000, pid: 51, port: 40001 };
         assert_eq!(behind(log, wall), [expected]);
     }

@@ -93,24 +93,16 @@ pub(crate) struct Logs {
 
 impl Logs {
     pub(crate) fn read(folder: &Path) -> Logs {
-        let read = |name| std::fs::read(folder.join(name)).unwrap_or_default();
-        Logs { server: read(LATENCY_LOG), fpm: read(FPM_LATENCY_LOG) }
+        Logs { server: read(folder, LATENCY_LOG), fpm: read(folder, FPM_LATENCY_LOG) }
     }
+}
+
+fn read(folder: &Path, log: &str) -> Vec<u8> {
+    std::fs::read(folder.join(log)).unwrap_or_default()
 }
 
 /// Threads by the process and the address that the log has of each.
 pub(crate) type Threads = BTreeMap<(u32, u64), u32>;
-
-/// The threads that the log of a server in that folder names, which must live.
-pub(crate) fn threads(folder: &Path) -> Threads {
-    let mut named: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
-    for line in lines(&Logs::read(folder).server, 0) {
-        named.entry(line.pid).or_default().extend(line.thread);
-    }
-    let of =
-        |(pid, names)| monitor::threads_named(pid, &names).into_iter().map(move |(name, thread)| ((pid, name), thread));
-    named.into_iter().flat_map(of).collect()
-}
 
 /// What makes accounts worth less, a sentence each.
 pub(crate) fn doubts(accounts: &Accounts) -> impl Iterator<Item = String> + use<> {
@@ -123,13 +115,34 @@ fn without_log(accounts: &Accounts) -> Option<String> {
     (accounts.all.requests > 0 && accounts.all.server.is_none()).then(|| NO_LOG.to_owned())
 }
 
-/// Whether the process that the log names does all of a request, one at a time, and starts what programs that takes.
-pub(crate) fn serves_one_by_one(server: &ServerSpec) -> bool {
-    match server {
-        ServerSpec::Apache(apache) => {
-            apache.mpm == Mpm::Prefork && apache.php.as_ref().is_none_or(|php| php.way == PhpWay::Module)
+/// Who works on requests in a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Crew {
+    /// The thread that the log names has a request, not its whole process.
+    threads: bool,
+    /// The process that the log names does all of a request, one at a time, and starts what programs that takes.
+    one_by_one: bool,
+}
+
+impl Crew {
+    pub(crate) fn of(server: &ServerSpec) -> Crew {
+        let ServerSpec::Apache(apache) = server else { return Crew { threads: false, one_by_one: false } };
+        let threads = apache.mpm != Mpm::Prefork;
+        let one_by_one = !threads && apache.php.as_ref().is_none_or(|php| php.way == PhpWay::Module);
+        Crew { threads, one_by_one }
+    }
+
+    /// The threads that the log of such a server in that folder names, which must live.
+    pub(crate) fn threads(self, folder: &Path) -> Threads {
+        let mut named: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+        let log = if self.threads { read(folder, LATENCY_LOG) } else { Vec::new() };
+        for line in lines(&log, 0) {
+            named.entry(line.pid).or_default().extend(line.thread);
         }
-        _ => false,
+        let of = |(pid, names)| {
+            monitor::threads_named(pid, &names).into_iter().map(move |(name, thread)| ((pid, name), thread))
+        };
+        named.into_iter().flat_map(of).collect()
     }
 }
 
@@ -180,23 +193,23 @@ impl Observed {
     }
 
     /// Puts all of it together.
-    pub(crate) fn accounts(&self, logs: &Logs, one_by_one: bool) -> Accounts {
+    pub(crate) fn accounts(&self, logs: &Logs, crew: Crew) -> Accounts {
         let (lines, behind) = (lines(&logs.server, self.wall_ns), behind(&logs.fpm, self.wall_ns));
         let found = in_log(&self.requests, &lines);
-        let front = |line: &Line| match line.thread {
-            Some(name) if !one_by_one => self.threads.get(&(line.pid, name)).copied(),
-            _ => Some(line.pid),
+        let front = |line: &Line| {
+            if crew.threads { self.threads.get(&(line.pid, line.thread?)).copied() } else { Some(line.pid) }
         };
         let stays = stays(&lines, &behind, front);
         let held = Held::by_task(stays.iter().flatten());
         let mut all = told(&self.requests, &found, &lines);
         all.queued_ns = queued(&self.books.queue, self.window);
         all.turned_away = self.turned_away;
-        let programs = self.programs(one_by_one.then_some(&lines));
+        let programs = self.programs(crew.one_by_one.then_some(&lines));
         all.ended = self.ended(&programs);
         // It is told of all together: where some are left out, nothing is known of the others.
         all.ended.cpu_by_parents_ns = self.books.cpu_by_parents_ns.filter(|_| programs.len() == self.books.ended.len());
-        all.workers = Some(self.workers(&lines, &behind, &held));
+        let unheld_ns = unheld(&found, &lines, &stays);
+        all.workers = Some(WorkersTold { unheld_ns, ..self.workers(&lines, &behind, &held) });
         let others = others(&lines, &found, self.window);
         let lines_left = others.len() as u64;
         let took = |of: &mut dyn Iterator<Item = &Line>| of.map(|line| line.own_ns as f64 + LEAST_NS).sum::<f64>();
@@ -230,15 +243,19 @@ impl Observed {
 
     /// The workers that the logs name, and what was seen of each in its requests.
     fn workers(&self, lines: &[Line], behind: &[Behind], held: &BTreeMap<u32, Held>) -> WorkersTold {
-        let of = |series: &Vec<(Nanos, Delays)>| series.last().map(|last| last.1.since(series[0].1));
-        let mut delays = Delays::default();
-        let pids = lines.iter().map(|line| line.pid).chain(behind.iter().map(|behind| behind.pid));
-        let known: BTreeSet<u32> = pids.collect();
-        let workers = self.books.workers.iter().filter(|(pid, _)| known.contains(pid));
-        workers.filter_map(|(_, series)| of(series)).for_each(|of| delays += of);
+        let of = |pids: BTreeSet<u32>| {
+            let mut delays = Delays::default();
+            for series in pids.iter().filter_map(|pid| self.books.workers.get(pid)) {
+                delays += series.last().map_or(Delays::default(), |last| last.1.since(series[0].1));
+            }
+            delays
+        };
+        let mut delays = of(lines.iter().map(|line| line.pid).collect());
+        let front_cpu_wait_ns = delays.cpu_wait_ns;
+        delays += of(behind.iter().map(|behind| behind.pid).collect());
         let blocked = self.looks(|_, pid| u64::from(self.books.workers.contains_key(&pid)));
         let in_requests = Some(self.looks(|at, task| held.get(&task).map_or(0, |held| held.at(at as i64))));
-        WorkersTold { delays, blocked, look_ns: self.books.look_ns, in_requests }
+        WorkersTold { delays, front_cpu_wait_ns, blocked, look_ns: self.books.look_ns, in_requests, unheld_ns: 0 }
     }
 
     fn ended(&self, processes: &[&EndedProcess]) -> EndedTold {
@@ -292,14 +309,17 @@ impl Observed {
         told.ended = self.ended(&processes);
         told.turned_away = self.turned_away;
         let of: Vec<Stay> = found.iter().flatten().flat_map(|&index| stays[index].iter().copied()).collect();
-        let mut delays = Delays::default();
+        let (mut delays, mut front_cpu_wait_ns) = (Delays::default(), 0);
         for stay in &of {
-            delays += held[&stay.task].share(self.series(stay.task), stay);
+            let its = held[&stay.task].share(self.series(stay.task), stay);
+            delays += its;
+            front_cpu_wait_ns += if stay.is_front { its.cpu_wait_ns } else { 0 };
         }
         let its = Held::by_task(of.iter());
         let looks = self.looks(|at, task| its.get(&task).map_or(0, |its| its.at(at as i64)));
-        told.workers =
-            Some(WorkersTold { delays, blocked: looks, look_ns: self.books.look_ns, in_requests: Some(looks) });
+        let (look_ns, unheld_ns) = (self.books.look_ns, unheld(&found, lines, stays));
+        let in_requests = Some(looks);
+        told.workers = Some(WorkersTold { delays, front_cpu_wait_ns, blocked: looks, look_ns, in_requests, unheld_ns });
         told
     }
 }
@@ -354,6 +374,12 @@ fn told(requests: &[Request], found: &[Option<usize>], lines: &[Line]) -> Told {
     }
     told.server = (server.requests > 0).then_some(server);
     told
+}
+
+/// For how long requests were in the server by their lines, and nobody is known to have had them.
+fn unheld(found: &[Option<usize>], lines: &[Line], stays: &[Vec<Stay>]) -> Nanos {
+    let held = |of: &[Stay]| of.iter().map(|stay| stay.to.abs_diff(stay.from)).sum::<u64>();
+    found.iter().flatten().map(|&index| lines[index].own_ns.saturating_sub(held(&stays[index]))).sum()
 }
 
 /// Lines of the window that are no request's.

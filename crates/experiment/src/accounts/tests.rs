@@ -10,7 +10,15 @@ fn request(start: u64, connected: u64, end: u64) -> Request {
 }
 
 fn line(begin: u64, end: u64, pid: u32) -> Line {
-    Line { begin_ns: (begin * MS) as i64, own_ns: (end - begin) * MS, pid, status: 200, thread: None, port: 4000 }
+    Line {
+        begin_ns: (begin * MS) as i64,
+        own_ns: (end - begin) * MS,
+        pid,
+        status: 200,
+        thread: None,
+        port: None,
+        passed_on: false,
+    }
 }
 
 fn process(pid: u32, parent: u32, begin: u64, end: u64) -> EndedProcess {
@@ -33,7 +41,7 @@ fn each_request_has_its_own_line() {
 #[test]
 fn a_window_put_together() {
     let requests = vec![request(100, 101, 200), request(100, 102, 300)];
-    let server = b"100101000 97000 11 200 1 4000\n100205000 94000 11 200 1 4000\n".to_vec();
+    let server = b"100101000 97000 11 200 1 4000 -\n100205000 94000 11 200 1 4000 -\n".to_vec();
     let logs = Logs { server, fpm: Vec::new() };
     // The log's clock is the other one and 100 s.
     let ended =
@@ -63,7 +71,7 @@ fn a_window_put_together() {
     let window = (100 * MS, 300 * MS);
     let (wall_ns, threads) = (100_000 * MS as i64, Threads::new());
     let observed = Observed { requests, window, wall_ns, books, threads, turned_away: 0 };
-    let accounts = observed.accounts(&logs, true);
+    let accounts = observed.accounts(&logs, Crew { threads: false, one_by_one: true });
     let all = &accounts.all;
     assert_eq!((all.requests, all.total_ns, all.connect_ns), (2, 300 * MS, 3 * MS));
     let (before_ns, after_ns) = (103 * MS as i64, 3 * MS as i64);
@@ -97,7 +105,8 @@ fn without_a_log() {
         threads: Threads::new(),
         turned_away: 0,
     };
-    let accounts = observed.accounts(&Logs { server: Vec::new(), fpm: Vec::new() }, false);
+    let crew = Crew { threads: false, one_by_one: false };
+    let accounts = observed.accounts(&Logs { server: Vec::new(), fpm: Vec::new() }, crew);
     assert_eq!((accounts.all.server, accounts.all.queued_ns), (None, None));
     assert_eq!(accounts.slowest.workers.map(|workers| workers.delays), Some(Delays::default()));
 }
@@ -106,7 +115,7 @@ fn without_a_log() {
 #[test]
 fn threads_and_php_behind_them() {
     let requests = vec![request(100, 100, 120), request(100, 100, 200)];
-    let server = b"100100000 20000 11 200 7 4001\n100100000 100000 11 200 8 4000\n".to_vec();
+    let server = b"100100000 20000 11 200 7 4001 proxy:a\n100100000 100000 11 200 8 4000 proxy:a\n".to_vec();
     let fpm = b"100 10000 51 4001\n100 60000 51 4000\n".to_vec();
     let series = |ms: [(u64, u64); 3]| {
         ms.map(|(at, on_cpu)| (at * MS, Delays { on_cpu_ns: on_cpu * MS, ..Delays::default() })).to_vec()
@@ -132,13 +141,18 @@ fn threads_and_php_behind_them() {
         threads: [((11, 7), 12), ((11, 8), 13)].into(),
         turned_away: 0,
     };
-    let accounts = observed.accounts(&Logs { server, fpm }, false);
+    let logs = Logs { server, fpm };
+    let accounts = observed.accounts(&logs, Crew { threads: true, one_by_one: false });
     let all = accounts.all.workers.unwrap();
     assert_eq!(all.in_requests, Some(Looks { runnable: 2, disk: 1, other: 1, ..Looks::default() }));
-    assert_eq!(all.delays.on_cpu_ns, (8 + 38) * MS);
+    assert_eq!((all.delays.on_cpu_ns, all.unheld_ns), ((8 + 38) * MS, 0));
     let slowest = accounts.slowest.workers.unwrap();
     // Until 140 ms it waited for the process, which had the other.
     assert_eq!(slowest.in_requests, Some(Looks { runnable: 1, disk: 1, other: 1, ..Looks::default() }));
     // The thread's two until 140 ms, and all of the process's after that.
     assert_eq!(slowest.delays.on_cpu_ns, (2 + 30) * MS);
+    // Of a thread that nobody knows nothing is seen until PHP-FPM has its request.
+    let unknown =
+        Observed { threads: Threads::new(), ..observed }.accounts(&logs, Crew { threads: true, one_by_one: false });
+    assert_eq!(unknown.slowest.workers.map(|workers| workers.unheld_ns), Some(40 * MS));
 }

@@ -106,8 +106,8 @@ impl Budget {
         split.take(Part::Sending, line(server.after_ns as f64));
         split.take(Part::AcceptQueue, queued(told, line((server.before_ns - server.before_kept_ns) as f64)));
         let own = line(server.own_ns as f64).min(split.left);
-        let before = line(server.before_ns as f64).min(split.left - own) - split.parts[Part::AcceptQueue as usize];
-        let (kernel, lock_is_counted) = kernels(told, own, before.max(0.0));
+        let after_queue = line(server.before_ns as f64) - split.parts[Part::AcceptQueue as usize];
+        let (kernel, lock_is_counted) = kernels(told, own, after_queue.min(split.left - own).max(0.0));
         let counted: f64 = kernel.iter().map(|(_, us)| us).sum();
         let left_out_us = (counted - split.left).max(0.0);
         for (part, us) in shortened(kernel, left_out_us) {
@@ -175,20 +175,21 @@ fn kernels(told: &Told, own: f64, before: f64) -> (Vec<(Part, f64)>, bool) {
         (Part::CpuWait, each(ended.delays.cpu_wait_ns as f64)),
     ];
     parts.extend(CAUSES.into_iter().zip(of_lives(life as f64, ended.looks, ended.delays).map(each)));
-    // Where each request has a process of its own, all that one waited for was counted, and its worker waited for it; beyond its life, for
-    // whoever was to start it.
+    // Where each request has a process of its own, all that one waited for was counted, and its worker waited for it.
     let has_programs = ended.processes * 2 >= told.requests;
     let seen = workers.in_requests.filter(|looks| looks.runnable + looks.blocked() >= ENOUGH);
     if let Some(looks) = seen {
-        let share = |of: u64| own * of as f64 / (looks.runnable + looks.blocked()) as f64;
+        // Of requests that nobody is known to have had, nothing was seen.
+        let seen = (own - each(workers.unheld_ns as f64)).max(0.0);
+        let share = |of: u64| seen * of as f64 / (looks.runnable + looks.blocked()) as f64;
         // What workers do between requests is on the same CPUs and nobody's latency.
         let on_cpu = each(workers.delays.on_cpu_ns as f64).min(share(looks.runnable));
         let cpu_wait = share(looks.runnable) - on_cpu;
         // A worker that has been woken up waits for a CPU before it can look at its clock; so do those who find nothing to do.
-        let woken = (each(workers.delays.cpu_wait_ns as f64) - cpu_wait).clamp(0.0, before);
+        let woken = (each(workers.front_cpu_wait_ns as f64) - cpu_wait).clamp(0.0, before);
         parts.extend([(Part::OnCpu, on_cpu), (Part::CpuWait, cpu_wait + woken)]);
-        let for_programs = if has_programs { each(ended.elapsed_ns as f64) } else { 0.0 };
-        let other = (share(looks.other) - for_programs).max(0.0);
+        // Who waits for a program waits for what that waits for, and beyond its life for whoever starts it.
+        let other = (share(looks.other) - each(ended.elapsed_ns as f64)).max(0.0);
         let [reclaim, swap, disk] = [looks.reclaim, looks.swap, looks.disk].map(share);
         parts.extend(CAUSES.into_iter().zip([reclaim, swap, disk, other]));
         return (parts, true);
@@ -386,19 +387,29 @@ mod tests {
         );
     }
 
-    #[test]
-    fn workers_that_wait_for_a_backend() {
+    /// Ten requests that wait for a backend most of the time.
+    fn behind_a_backend() -> (Told, WorkersTold) {
         let delays = Delays { on_cpu_ns: 10 * MS, cpu_wait_ns: 5 * MS, ..Delays::default() };
         let blocked = Looks { disk: 3, other: 1000, ..Looks::default() };
         let server = ServerTold { requests: 10, own_ns: 200 * MS, ..ServerTold::default() };
+        let workers = WorkersTold { delays, blocked, look_ns: 10 * MS, ..WorkersTold::default() };
         let told = Told {
             requests: 10,
             total_ns: 205 * MS,
             connect_ns: MS,
             server: Some(server),
-            workers: Some(WorkersTold { delays, blocked, look_ns: 10 * MS, in_requests: None }),
+            workers: Some(workers),
             ..Told::default()
         };
+        (told, workers)
+    }
+
+    /// What they were seen doing in their requests.
+    const SEEN: Looks = Looks { runnable: 50, reclaim: 0, swap: 0, disk: 25, other: 25 };
+
+    #[test]
+    fn workers_that_wait_for_a_backend() {
+        let (told, workers) = behind_a_backend();
         check(
             &told,
             &expect![[r#"
@@ -411,8 +422,7 @@ mod tests {
         "#]],
         );
         // They were seen in their requests: it is counted what they waited for.
-        let in_requests = Some(Looks { runnable: 50, reclaim: 0, swap: 0, disk: 25, other: 25 });
-        let seen = WorkersTold { delays, blocked, look_ns: 10 * MS, in_requests };
+        let seen = WorkersTold { in_requests: Some(SEEN), ..workers };
         check(
             &Told { workers: Some(seen), ..told.clone() },
             &expect![[r#"
@@ -425,8 +435,8 @@ mod tests {
         "#]],
         );
         // Idle ones wait for CPUs too, longer than there is time for.
-        let delays = Delays { cpu_wait_ns: 500 * MS, ..delays };
-        let busy = WorkersTold { delays, blocked, look_ns: 10 * MS, in_requests: None };
+        let delays = Delays { cpu_wait_ns: 500 * MS, ..workers.delays };
+        let busy = WorkersTold { delays, ..workers };
         check(
             &Told { workers: Some(busy), ..told },
             &expect![[r#"
@@ -435,6 +445,46 @@ mod tests {
             on-cpu 1.00 ms
             disk 3.00 ms
             = 20.50 ms, remainder 0.00 ms, left out 33.60 ms
+        "#]],
+        );
+    }
+
+    #[test]
+    fn workers_that_are_known_for_a_part_or_wait_for_programs() {
+        let (told, workers) = behind_a_backend();
+        let seen = WorkersTold { in_requests: Some(SEEN), ..workers };
+        // For a part of the time nobody is known to have had them; who had taken them had waited for a CPU before, of which as much
+        // counts as lies between the queue and the server's clock.
+        let server = told.server.map(|server| ServerTold { before_ns: 60 * MS as i64, ..server });
+        let woken = WorkersTold { front_cpu_wait_ns: 900 * MS, unheld_ns: 100 * MS, ..seen };
+        check(
+            &Told { server, total_ns: 265 * MS, queued_ns: Some(40 * MS), workers: Some(woken), ..told.clone() },
+            &expect![[r#"
+                connect 0.10 ms
+                accept-queue 4.00 ms
+                cpu-wait 6.00 ms
+                on-cpu 1.00 ms
+                disk 2.50 ms
+                lock 2.50 ms
+                = 26.50 ms, remainder 10.40 ms, left out 0.00 ms
+            "#]],
+        );
+        // A third of them were programs, for which their workers waited.
+        let ended = EndedTold {
+            processes: 3,
+            elapsed_ns: 40 * MS,
+            looks: Looks { other: 4, ..Looks::default() },
+            ..EndedTold::default()
+        };
+        check(
+            &Told { ended, workers: Some(seen), ..told },
+            &expect![[r#"
+            connect 0.10 ms
+            cpu-wait 9.00 ms
+            on-cpu 1.00 ms
+            disk 5.00 ms
+            lock 5.00 ms
+            = 20.50 ms, remainder 0.40 ms, left out 0.00 ms
         "#]],
         );
     }
@@ -475,10 +525,12 @@ mod tests {
             (queued_ns, turned_away) in (prop::option::of(0..9_000_000_000u64), 0..2u64),
             (processes, elapsed_ns, of_ended, blocked_ended) in (0..1000u64, 0..20_000_000_000u64, delays(), blocked()),
             (of_workers, blocked_workers, by_parents, in_requests) in (delays(), blocked(), prop::option::of(0..9_000_000_000u64), prop::option::of(blocked())),
+            (front_cpu_wait_ns, unheld_ns) in (0..10_000_000_000u64, 0..9_000_000_000u64),
         ) {
             let server = Some(ServerTold { requests: lines, before_ns, before_kept_ns: before_ns / 2, own_ns, after_ns });
             let ended = EndedTold { processes, elapsed_ns, delays: of_ended, looks: blocked_ended, cpu_by_parents_ns: by_parents };
-            let workers = Some(WorkersTold { delays: of_workers, blocked: blocked_workers, look_ns: 1_000_000, in_requests });
+            let (delays, blocked, look_ns) = (of_workers, blocked_workers, 1_000_000);
+            let workers = Some(WorkersTold { delays, front_cpu_wait_ns, blocked, look_ns, in_requests, unheld_ns });
             let told = Told { requests, total_ns, unsent_ns, connect_ns, server, queued_ns, turned_away, ended, workers };
             let budget = Budget::of(&told).expect("there is a log");
             let sum: f64 = budget.parts.iter().sum::<f64>() + budget.remainder_us;

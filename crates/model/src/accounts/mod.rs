@@ -42,7 +42,7 @@ pub struct Told {
     pub turned_away: u64,
     /// Processes that were started for them and ended: CGI programs.
     pub ended: EndedTold,
-    /// Processes that go from request to request; `None` where theirs cannot be told from other requests'.
+    /// Processes that go from request to request; `None` where nobody told of them.
     pub workers: Option<WorkersTold>,
 }
 
@@ -84,11 +84,17 @@ pub struct WorkersTold {
     pub delays: Delays,
     /// What they were seen doing while they were blocked; only what cannot be idleness.
     pub blocked: Looks,
+    /// Of their waits for a CPU, those of who take requests first: not those of PHP-FPM's.
+    #[serde(default)]
+    pub front_cpu_wait_ns: Nanos,
     /// What one look stands for.
     pub look_ns: Nanos,
     /// What each was seen doing during its own requests, once for each that it had; `None` where that was not looked at.
     #[serde(default)]
     pub in_requests: Option<Looks>,
+    /// For how long requests were in the server, and nobody is known to have had them.
+    #[serde(default)]
+    pub unheld_ns: Nanos,
 }
 
 /// What processes were seen doing, look by look: how often.
@@ -242,7 +248,10 @@ impl Told {
                 looks += others;
                 looks
             });
-            WorkersTold { delays: one.delays + two.delays, blocked, look_ns, in_requests }
+            let front_cpu_wait_ns = one.front_cpu_wait_ns + two.front_cpu_wait_ns;
+            let unheld_ns = one.unheld_ns + two.unheld_ns;
+            let delays = one.delays + two.delays;
+            WorkersTold { delays, front_cpu_wait_ns, blocked, look_ns, in_requests, unheld_ns }
         });
     }
 }

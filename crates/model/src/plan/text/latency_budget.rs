@@ -48,7 +48,7 @@ pub(super) fn budget_meant(
     match server {
         ServerSpec::Apache(apache) if apache.existing.is_none() => {
             // Also of virtual hosts that have a log of their own.
-            let format = "%{begin:usec}t %D %P %>s %{tid}P %{remote}p";
+            let format = "%{begin:usec}t %D %P %>s %{tid}P %{remote}p %R";
             apache.directives.push(directive(format!("GlobalLog {LATENCY_LOG} \"{format}\"")));
             apache.php.iter_mut().for_each(|php| log_of_fpm(php, line));
         }
@@ -64,7 +64,7 @@ pub(super) fn budget_meant(
             let usual =
                 (!nginx.directives.iter().any(is_log)).then(|| directive("access_log logs/access.log".to_owned()));
             nginx.directives.extend(usual);
-            let format = "log_format webdyno_latency '$msec $request_time $pid $status - $remote_port'";
+            let format = "log_format webdyno_latency '$msec $request_time $pid $status - $remote_port $upstream_addr'";
             nginx.directives.push(directive(format.to_owned()));
             nginx.directives.push(directive(format!("access_log {LATENCY_LOG} webdyno_latency")));
             nginx.php.iter_mut().for_each(|php| log_of_fpm(php, line));
@@ -123,7 +123,7 @@ mod tests {
             "kind = \"apache\"",
             "",
             &expect![[r#"
-            1: GlobalLog logs/latency-budget.log "%{begin:usec}t %D %P %>s %{tid}P %{remote}p"
+            1: GlobalLog logs/latency-budget.log "%{begin:usec}t %D %P %>s %{tid}P %{remote}p %R"
             1: kernel.task_delayacct = 1
         "#]],
         );
@@ -132,7 +132,7 @@ mod tests {
             "",
             &expect![[r#"
             1: access_log logs/access.log
-            1: log_format webdyno_latency '$msec $request_time $pid $status - $remote_port'
+            1: log_format webdyno_latency '$msec $request_time $pid $status - $remote_port $upstream_addr'
             1: access_log logs/latency-budget.log webdyno_latency
             1: kernel.task_delayacct = 1
         "#]],
@@ -143,7 +143,7 @@ mod tests {
             "",
             &expect![[r#"
             4: access_log off
-            1: log_format webdyno_latency '$msec $request_time $pid $status - $remote_port'
+            1: log_format webdyno_latency '$msec $request_time $pid $status - $remote_port $upstream_addr'
             1: access_log logs/latency-budget.log webdyno_latency
             1: kernel.task_delayacct = 1
         "#]],
@@ -153,7 +153,7 @@ mod tests {
             own,
             "",
             &expect![[r#"
-            1: GlobalLog logs/latency-budget.log "%{begin:usec}t %D %P %>s %{tid}P %{remote}p"
+            1: GlobalLog logs/latency-budget.log "%{begin:usec}t %D %P %>s %{tid}P %{remote}p %R"
             4: kernel.task_delayacct = 1
         "#]],
         );
