@@ -314,28 +314,37 @@ fn is_over(run: &Run, blocks: u32, on_event: &mut dyn FnMut(Event<'_>)) -> bool 
 struct Pace {
     budget: Option<Duration>,
     began: Instant,
+    /// When the last block ended.
+    ended: Duration,
+    longest: Duration,
     blocks: u32,
 }
 
 impl Pace {
     fn new(budget_ns: Option<Nanos>) -> Pace {
-        Pace { budget: budget_ns.map(Duration::from_nanos), began: Instant::now(), blocks: 0 }
+        let (ended, longest) = (Duration::ZERO, Duration::ZERO);
+        Pace { budget: budget_ns.map(Duration::from_nanos), began: Instant::now(), ended, longest, blocks: 0 }
     }
 
     fn block_ended(&mut self) {
+        self.block_ended_at(self.began.elapsed());
+    }
+
+    fn block_ended_at(&mut self, elapsed: Duration) {
+        self.longest = self.longest.max(elapsed - self.ended);
+        self.ended = elapsed;
         self.blocks += 1;
     }
 
-    /// Another block as long as those before would end too late. The first one is always made.
+    /// Another block, a twentieth longer than the longest before, would end too late. The first one is always made.
     fn is_spent(&self) -> bool {
-        let elapsed = self.began.elapsed();
-        let with_another = elapsed.checked_div(self.blocks).map(|mean| elapsed + mean);
-        self.budget.zip(with_another).is_some_and(|(budget, end)| end > budget)
+        let end = self.ended + self.longest.mul_f64(1.05);
+        self.blocks > 0 && self.budget.is_some_and(|budget| end > budget)
     }
 
     /// How long a block takes, when that is longer than all the time there was.
     fn longer(&self) -> Option<Duration> {
-        let mean = self.began.elapsed().checked_div(self.blocks)?;
+        let mean = self.ended.checked_div(self.blocks)?;
         self.budget.is_some_and(|budget| mean > budget).then_some(mean)
     }
 }
@@ -371,4 +380,31 @@ fn enough_swap(confine: &Confinement, promised: u64) -> Result<(), ExperimentErr
         mib(confine.swap),
         mib(confine.swap)
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_block_ends_in_time() {
+        // How many blocks of these lengths are made in 120 s.
+        let check = |lengths: &[u64], expected: u32| {
+            let mut pace = Pace::new(Some(120_000_000_000));
+            let mut elapsed = Duration::ZERO;
+            for length in lengths {
+                if pace.is_spent() {
+                    break;
+                }
+                elapsed += Duration::from_secs(*length);
+                pace.block_ended_at(elapsed);
+            }
+            assert_eq!(pace.blocks, expected, "{lengths:?}");
+        };
+        check(&[130, 1], 1);
+        check(&[38, 38, 38, 38], 3);
+        // The third would end in 120 s, or a little later.
+        check(&[40, 40, 40], 2);
+        check(&[30, 45, 30, 30], 2);
+    }
 }
