@@ -70,7 +70,7 @@ budget-reclaim-in-all = (reclaim, on CPU too)
 budget-sentence = { $cell }: of { $mean }, { $cpu } is CPU; the largest part is { $part } with { $most }; { $unknown } % of what was counted is unknown.
 budget-note = Means of all good answers by the client's clock; the parts and the remainder add up to the mean. Lines in parentheses are in no sum: waits beyond the mean, of idle or parallel processes, and all of reclaim by the kernel's counter.
 budget-lock-note = Where those who had the requests were seen too seldom, lock or backend is what of the server's own time nothing else explains; a queue behind the server, such as PHP-FPM's, is in it.
-budget-slowest-note = Means of the slowest hundredth of each trial. What waited on kept connections before the server's own clock is in the remainder.
+budget-slowest-note = Means of the slowest hundredth of each trial. What waited on kept connections before the server's own clock is in the remainder, but for waits for a CPU.
 
 # ---- comparison ----
 verdict-better = better

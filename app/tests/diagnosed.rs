@@ -70,7 +70,7 @@ const MOD_PHP: &str = "/usr/lib/apache2/modules/libphp*";
 
 const CASES: &[Case] = &[
     Case { needs: &[APACHE, MOD_PHP], ..case("cpu-bound", Cause::CpuBound) },
-    Case { needs: &["/usr/bin/python3"], every_day: false, ..case("one-core", Cause::OneCoreBusy) },
+    Case { needs: &["/usr/sbin/nginx"], every_day: false, ..case("one-core", Cause::OneCoreBusy) },
     Case { is_for_root: true, needs: &[APACHE, MOD_PHP], ..case("throttled", Cause::Throttled) },
     Case {
         is_for_root: true,

@@ -338,7 +338,11 @@ impl Pace {
 
     /// Another block, a twentieth longer than the longest before, would end too late. The first one is always made.
     fn is_spent(&self) -> bool {
-        let end = self.ended + self.longest.mul_f64(1.05);
+        self.is_spent_at(self.began.elapsed())
+    }
+
+    fn is_spent_at(&self, elapsed: Duration) -> bool {
+        let end = elapsed + self.longest.mul_f64(1.05);
         self.blocks > 0 && self.budget.is_some_and(|budget| end > budget)
     }
 
@@ -393,7 +397,7 @@ mod tests {
             let mut pace = Pace::new(Some(120_000_000_000));
             let mut elapsed = Duration::ZERO;
             for length in lengths {
-                if pace.is_spent() {
+                if pace.is_spent_at(elapsed) {
                     break;
                 }
                 elapsed += Duration::from_secs(*length);

@@ -37,7 +37,8 @@ pub(super) fn stays(lines: &[Line], behind: &[Behind], front: impl Fn(&Line) -> 
     lines.iter().zip(behind).map(of).collect()
 }
 
-/// For each line that was passed on PHP-FPM's of the same request: those of a client's port are in the same order, one after the other.
+/// For each line that was passed on PHP-FPM's of the same request: those of a client's port are in the same order, one after the other, but
+/// for what one of the two ends by itself.
 fn by_line<'b>(lines: &[Line], behind: &'b [Behind]) -> Vec<Option<&'b Behind>> {
     let mut free: BTreeMap<u16, VecDeque<&Behind>> = BTreeMap::new();
     behind.iter().for_each(|behind| free.entry(behind.port).or_default().push_back(behind));
@@ -48,9 +49,12 @@ fn by_line<'b>(lines: &[Line], behind: &'b [Behind]) -> Vec<Option<&'b Behind>> 
         while free.front().is_some_and(is_over) {
             free.pop_front();
         }
-        let next = *free.front()?;
-        let last = line.end_ns().max(line.begin_ns.saturating_add_unsigned(next.own_ns));
-        if next.second_ns > last.saturating_add(SLACK_NS) { None } else { free.pop_front() }
+        let last = |behind: &Behind| line.end_ns().max(line.begin_ns.saturating_add_unsigned(behind.own_ns));
+        let is_its = |behind: &&Behind| {
+            behind.status == line.status && behind.second_ns <= last(behind).saturating_add(SLACK_NS)
+        };
+        let at = free.iter().position(is_its)?;
+        free.drain(..=at).next_back()
     };
     lines.iter().map(find).collect()
 }
@@ -141,7 +145,7 @@ mod tests {
     }
 
     fn behind(second: i64, ms: u64, pid: u32, port: u16) -> Behind {
-        Behind { second_ns: second * 1000 * MS, own_ns: ms * MS as u64, pid, port }
+        Behind { second_ns: second * 1000 * MS, own_ns: ms * MS as u64, pid, status: 200, port }
     }
 
     fn stay(from: i64, to: i64) -> Stay {
@@ -154,7 +158,7 @@ mod tests {
         // had.
         let file = Line { passed_on: false, ..line(160, 162, 7) };
         let lines = [line(100, 150, 7), file, line(2200, 2300, 7), line(2900, 3100, 8), line(3200, 3210, 9)];
-        // The second was of a client that went away.
+        // The second was of a client that went away, the server answered by itself before the third.
         let php = [40, 30, 90].map(|ms| behind(if ms == 90 { 2 } else { 0 }, ms, ms as u32 + 11, 7));
         let php = [php.as_slice(), &[behind(4, 2000, 51, 8), behind(9, 5, 51, 9)]].concat();
         let stay = |task, from, to| Stay { task, is_front: task == 1, from: from * MS, to: to * MS };
@@ -166,6 +170,12 @@ mod tests {
             vec![stay(1, 3200, 3210)],
         ];
         assert_eq!(stays(&lines, &php, |line| Some(line.pid)), expected);
+        let by_itself = Line { status: 502, ..line(2190, 2195, 7) };
+        let failed = Behind { status: 500, ..behind(2, 90, 7, 7) };
+        let more = [&lines[..2], &[by_itself], &lines[2..]].concat();
+        let php = [&php[..2], &[failed], &php[2..]].concat();
+        let found = stays(&more, &php, |line| Some(line.pid));
+        assert_eq!([&found[2], &found[3]], [&vec![stay(1, 2190, 2195)], &expected[2]]);
         assert_eq!(stays(&lines[..1], &php, |_| None), [vec![stay(51, 110, 150)]]);
     }
 
@@ -187,7 +197,7 @@ mod tests {
         #[test]
         fn strange_logs_do_no_harm(
             lines in proptest::collection::vec("(1|9{1,19}|2[.]000) (0[.]005|[0-9]{1,19}) 1 200 - 7 proxy", 0..8),
-            php in proptest::collection::vec("[0-9]{1,11} [0-9]{1,19} 5 7", 0..8),
+            php in proptest::collection::vec("[0-9]{1,11} [0-9]{1,19} 5 200 7", 0..8),
             wall in proptest::num::i64::ANY,
         ) {
             let (lines, php) = (lines.join("\n"), php.join("\n"));

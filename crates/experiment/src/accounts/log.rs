@@ -2,7 +2,7 @@
 //!
 //! Apache: microseconds since 1970 at the beginning, microseconds taken, process, status, thread, the client's port, the handler. nginx:
 //! seconds since 1970 at the end, seconds taken, both with three decimals, then the same, with `-` for the thread, and whom it passed the
-//! request on to. PHP-FPM: seconds since 1970 at the end, microseconds taken, process, the client's port.
+//! request on to. PHP-FPM: seconds since 1970 at the end, microseconds taken, process, status, the client's port.
 
 use model::Nanos;
 
@@ -75,6 +75,8 @@ pub(super) struct Behind {
     pub(super) own_ns: Nanos,
     /// The process that worked on it.
     pub(super) pid: u32,
+    /// What was answered.
+    pub(super) status: u16,
     /// The client's port.
     pub(super) port: u16,
 }
@@ -85,8 +87,9 @@ pub(super) fn behind(log: &[u8], wall_ns: i64) -> Vec<Behind> {
         let mut fields = std::str::from_utf8(line).ok()?.split(' ');
         let second = fields.next()?.parse::<i64>().ok()?.checked_mul(1_000_000_000)?;
         let own_ns = ns_of_us(fields.next()?)?;
-        let (pid, port) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-        Some(Behind { second_ns: second.checked_sub(wall_ns)?, own_ns, pid, port })
+        let (pid, status) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        let port = fields.next()?.parse().ok()?;
+        Some(Behind { second_ns: second.checked_sub(wall_ns)?, own_ns, pid, status, port })
     };
     log.split(|&byte| byte == b'\n').filter_map(parse).collect()
 }
@@ -149,8 +152,9 @@ mod tests {
             },
         ];
         assert_eq!(lines(log, wall), expected);
-        let log = b"1795353601 2500 51 40001\nnonsense\n1795353601 - 51 40001\n1795353601 10000000000000000 51 4\n";
-        let expected = Behind { second_ns: 1_000_000_000, own_ns: 2_500_000, pid: 51, port: 40001 };
+        let log =
+            b"1795353601 2500 51 200 40001\nnonsense\n1795353601 - 51 200 40001\n1795353601 10000000000000000 51 200 4\n";
+        let expected = Behind { second_ns: 1_000_000_000, own_ns: 2_500_000, pid: 51, status: 200, port: 40001 };
         assert_eq!(behind(log, wall), [expected]);
     }
 }

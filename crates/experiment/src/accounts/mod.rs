@@ -11,7 +11,7 @@ use self::log::{Behind, Line, behind, lines};
 use crate::ExperimentError;
 use load::{Ending, Record, Witness, monotonic_ns};
 use model::Nanos;
-use model::accounts::{Accounts, Delays, EndedTold, Looks, ServerTold, Told, WorkersTold};
+use model::accounts::{Accounts, Delays, EndedTold, Front, Looks, ServerTold, Told, WorkersTold};
 use model::load::LoadResult;
 use model::plan::{FPM_LATENCY_LOG, LATENCY_LOG, Mpm, PhpWay, ServerSpec};
 use model::reading::{Column, Readings};
@@ -157,6 +157,9 @@ fn only_of_answers(all: &mut Told, answers_ns: f64, others_ns: f64) {
     ended.cpu_by_parents_ns = ended.cpu_by_parents_ns.map(of);
     if let Some(workers) = &mut all.workers {
         workers.delays = workers.delays.times(share);
+        if let Some(front) = &mut workers.front {
+            (front.on_cpu_ns, front.cpu_wait_ns) = (of(front.on_cpu_ns), of(front.cpu_wait_ns));
+        }
     }
 }
 
@@ -209,7 +212,7 @@ impl Observed {
         // It is told of all together: where some are left out, nothing is known of the others.
         all.ended.cpu_by_parents_ns = self.books.cpu_by_parents_ns.filter(|_| programs.len() == self.books.ended.len());
         let unheld_ns = unheld(&found, &lines, &stays);
-        all.workers = Some(WorkersTold { unheld_ns, ..self.workers(&lines, &behind, &held) });
+        all.workers = Some(WorkersTold { unheld_ns, ..self.workers(&lines, &behind, (&stays, &held)) });
         let others = others(&lines, &found, self.window);
         let lines_left = others.len() as u64;
         let took = |of: &mut dyn Iterator<Item = &Line>| of.map(|line| line.own_ns as f64 + LEAST_NS).sum::<f64>();
@@ -242,7 +245,12 @@ impl Observed {
     }
 
     /// The workers that the logs name, and what was seen of each in its requests.
-    fn workers(&self, lines: &[Line], behind: &[Behind], held: &BTreeMap<u32, Held>) -> WorkersTold {
+    fn workers(
+        &self,
+        lines: &[Line],
+        behind: &[Behind],
+        (stays, held): (&[Vec<Stay>], &BTreeMap<u32, Held>),
+    ) -> WorkersTold {
         let of = |pids: BTreeSet<u32>| {
             let mut delays = Delays::default();
             for series in pids.iter().filter_map(|pid| self.books.workers.get(pid)) {
@@ -251,11 +259,22 @@ impl Observed {
             delays
         };
         let mut delays = of(lines.iter().map(|line| line.pid).collect());
-        let front_cpu_wait_ns = delays.cpu_wait_ns;
+        let front = Some(self.front(delays, stays.iter().flatten()));
         delays += of(behind.iter().map(|behind| behind.pid).collect());
         let blocked = self.looks(|_, pid| u64::from(self.books.workers.contains_key(&pid)));
-        let in_requests = Some(self.looks(|at, task| held.get(&task).map_or(0, |held| held.at(at as i64))));
-        WorkersTold { delays, front_cpu_wait_ns, blocked, look_ns: self.books.look_ns, in_requests, unheld_ns: 0 }
+        let in_requests = Some(self.looks_in(held));
+        WorkersTold { delays, front, blocked, look_ns: self.books.look_ns, in_requests, unheld_ns: 0 }
+    }
+
+    /// Those who take requests first, by their accounts and by all stays.
+    fn front<'s>(&self, Delays { on_cpu_ns, cpu_wait_ns, .. }: Delays, stays: impl Iterator<Item = &'s Stay>) -> Front {
+        let held = Held::by_task(stays.filter(|stay| stay.is_front));
+        Front { on_cpu_ns, cpu_wait_ns, runnable: self.looks_in(&held).runnable }
+    }
+
+    /// What was seen of each in its requests, once for each that it had.
+    fn looks_in(&self, held: &BTreeMap<u32, Held>) -> Looks {
+        self.looks(|at, task| held.get(&task).map_or(0, |held| held.at(at as i64)))
     }
 
     fn ended(&self, processes: &[&EndedProcess]) -> EndedTold {
@@ -309,17 +328,17 @@ impl Observed {
         told.ended = self.ended(&processes);
         told.turned_away = self.turned_away;
         let of: Vec<Stay> = found.iter().flatten().flat_map(|&index| stays[index].iter().copied()).collect();
-        let (mut delays, mut front_cpu_wait_ns) = (Delays::default(), 0);
+        let (mut delays, mut of_front) = (Delays::default(), Delays::default());
         for stay in &of {
             let its = held[&stay.task].share(self.series(stay.task), stay);
             delays += its;
-            front_cpu_wait_ns += if stay.is_front { its.cpu_wait_ns } else { 0 };
+            of_front += if stay.is_front { its } else { Delays::default() };
         }
-        let its = Held::by_task(of.iter());
-        let looks = self.looks(|at, task| its.get(&task).map_or(0, |its| its.at(at as i64)));
+        let looks = self.looks_in(&Held::by_task(of.iter()));
+        let front = Some(self.front(of_front, of.iter()));
         let (look_ns, unheld_ns) = (self.books.look_ns, unheld(&found, lines, stays));
         let in_requests = Some(looks);
-        told.workers = Some(WorkersTold { delays, front_cpu_wait_ns, blocked: looks, look_ns, in_requests, unheld_ns });
+        told.workers = Some(WorkersTold { delays, front, blocked: looks, look_ns, in_requests, unheld_ns });
         told
     }
 }

@@ -116,7 +116,7 @@ fn without_a_log() {
 fn threads_and_php_behind_them() {
     let requests = vec![request(100, 100, 120), request(100, 100, 200)];
     let server = b"100100000 20000 11 200 7 4001 proxy:a\n100100000 100000 11 200 8 4000 proxy:a\n".to_vec();
-    let fpm = b"100 10000 51 4001\n100 60000 51 4000\n".to_vec();
+    let fpm = b"100 10000 51 200 4001\n100 60000 51 200 4000\n".to_vec();
     let series = |ms: [(u64, u64); 3]| {
         ms.map(|(at, on_cpu)| (at * MS, Delays { on_cpu_ns: on_cpu * MS, ..Delays::default() })).to_vec()
     };
@@ -146,6 +146,7 @@ fn threads_and_php_behind_them() {
     let all = accounts.all.workers.unwrap();
     assert_eq!(all.in_requests, Some(Looks { runnable: 2, disk: 1, other: 1, ..Looks::default() }));
     assert_eq!((all.delays.on_cpu_ns, all.unheld_ns), ((8 + 38) * MS, 0));
+    assert_eq!(all.front, Some(Front { on_cpu_ns: 8 * MS, cpu_wait_ns: 0, runnable: 0 }));
     let slowest = accounts.slowest.workers.unwrap();
     // Until 140 ms it waited for the process, which had the other.
     assert_eq!(slowest.in_requests, Some(Looks { runnable: 1, disk: 1, other: 1, ..Looks::default() }));

@@ -4,7 +4,7 @@
 //! taken from the kernel's accounts: on a CPU, waiting for one, blocked. Blocked time is split as processes were seen in it; the kernel's
 //! own counters of causes overlap each other and the time on a CPU, so they stand in only where nobody looked.
 
-use super::{Delays, Looks, Told, WorkersTold};
+use super::{Delays, Front, Looks, Told, WorkersTold};
 use serde::Serialize;
 
 /// What a request's time goes to.
@@ -107,7 +107,9 @@ impl Budget {
         split.take(Part::AcceptQueue, queued(told, line((server.before_ns - server.before_kept_ns) as f64)));
         let own = line(server.own_ns as f64).min(split.left);
         let after_queue = line(server.before_ns as f64) - split.parts[Part::AcceptQueue as usize];
-        let (kernel, lock_is_counted) = kernels(told, own, after_queue.min(split.left - own).max(0.0));
+        let unheld = line(told.workers.map_or(0, |workers| workers.unheld_ns) as f64);
+        let times = Times { own, held: (own - unheld).max(0.0), before: after_queue.min(split.left - own).max(0.0) };
+        let (kernel, lock_is_counted) = kernels(told, times);
         let counted: f64 = kernel.iter().map(|(_, us)| us).sum();
         let left_out_us = (counted - split.left).max(0.0);
         for (part, us) in shortened(kernel, left_out_us) {
@@ -163,9 +165,19 @@ fn queued(told: &Told, before: f64) -> f64 {
     }
 }
 
-/// What the kernel's accounts make of the server's own time, and of what lies between the queue and that, `before`; and whether waiting for
-/// locks and backends is among what was counted.
-fn kernels(told: &Told, own: f64, before: f64) -> (Vec<(Part, f64)>, bool) {
+/// What is split by the kernel's accounts, in microseconds per request.
+#[derive(Clone, Copy)]
+struct Times {
+    /// The server's own time.
+    own: f64,
+    /// Of that, in which it is known who had the request.
+    held: f64,
+    /// Between the queue and the server's own clock.
+    before: f64,
+}
+
+/// What the kernel's accounts make of these; and whether waiting for locks and backends is among what was counted.
+fn kernels(told: &Told, Times { own, held, before }: Times) -> (Vec<(Part, f64)>, bool) {
     let each = |ns: f64| ns / 1e3 / told.requests as f64;
     let (ended, workers) = (&told.ended, told.workers.unwrap_or_default());
     let after_life = ended.cpu_by_parents_ns.map_or(0, |by_parents| by_parents.saturating_sub(ended.delays.on_cpu_ns));
@@ -179,17 +191,20 @@ fn kernels(told: &Told, own: f64, before: f64) -> (Vec<(Part, f64)>, bool) {
     let has_programs = ended.processes * 2 >= told.requests;
     let seen = workers.in_requests.filter(|looks| looks.runnable + looks.blocked() >= ENOUGH);
     if let Some(looks) = seen {
-        // Of requests that nobody is known to have had, nothing was seen.
-        let seen = (own - each(workers.unheld_ns as f64)).max(0.0);
-        let share = |of: u64| seen * of as f64 / (looks.runnable + looks.blocked()) as f64;
+        let share = |of: u64| held * of as f64 / (looks.runnable + looks.blocked()) as f64;
+        // Accounts are of requests that nobody is known to have had, too.
+        let of_held = |ns: u64| each(ns as f64) * if own > 0.0 { held / own } else { 0.0 };
         // What workers do between requests is on the same CPUs and nobody's latency.
-        let on_cpu = each(workers.delays.on_cpu_ns as f64).min(share(looks.runnable));
+        let on_cpu = of_held(workers.delays.on_cpu_ns).min(share(looks.runnable));
         let cpu_wait = share(looks.runnable) - on_cpu;
         // A worker that has been woken up waits for a CPU before it can look at its clock; so do those who find nothing to do.
-        let woken = (each(workers.front_cpu_wait_ns as f64) - cpu_wait).clamp(0.0, before);
+        let Delays { on_cpu_ns, cpu_wait_ns, .. } = workers.delays;
+        let front = workers.front.unwrap_or(Front { on_cpu_ns, cpu_wait_ns, runnable: looks.runnable });
+        let in_requests = (share(front.runnable) - of_held(front.on_cpu_ns)).max(0.0);
+        let woken = (each(front.cpu_wait_ns as f64) - in_requests).clamp(0.0, before);
         parts.extend([(Part::OnCpu, on_cpu), (Part::CpuWait, cpu_wait + woken)]);
         // Who waits for a program waits for what that waits for, and beyond its life for whoever starts it.
-        let other = (share(looks.other) - each(ended.elapsed_ns as f64)).max(0.0);
+        let other = (share(looks.other) - of_held(ended.elapsed_ns)).max(0.0);
         let [reclaim, swap, disk] = [looks.reclaim, looks.swap, looks.disk].map(share);
         parts.extend(CAUSES.into_iter().zip([reclaim, swap, disk, other]));
         return (parts, true);
@@ -456,17 +471,39 @@ mod tests {
         // For a part of the time nobody is known to have had them; who had taken them had waited for a CPU before, of which as much
         // counts as lies between the queue and the server's clock.
         let server = told.server.map(|server| ServerTold { before_ns: 60 * MS as i64, ..server });
-        let woken = WorkersTold { front_cpu_wait_ns: 900 * MS, unheld_ns: 100 * MS, ..seen };
+        let front = Front { on_cpu_ns: 4 * MS, cpu_wait_ns: 900 * MS, runnable: 10 };
+        let woken = WorkersTold { front: Some(front), unheld_ns: 100 * MS, ..seen };
         check(
             &Told { server, total_ns: 265 * MS, queued_ns: Some(40 * MS), workers: Some(woken), ..told.clone() },
             &expect![[r#"
                 connect 0.10 ms
                 accept-queue 4.00 ms
-                cpu-wait 6.00 ms
-                on-cpu 1.00 ms
+                cpu-wait 6.50 ms
+                on-cpu 0.50 ms
                 disk 2.50 ms
                 lock 2.50 ms
                 = 26.50 ms, remainder 10.40 ms, left out 0.00 ms
+            "#]],
+        );
+        // It waited in requests for most of that, as PHP-FPM behind it did not.
+        let front = Front { on_cpu_ns: 4 * MS, cpu_wait_ns: 26 * MS, runnable: 30 };
+        let waits = WorkersTold { front: Some(front), ..seen };
+        check(
+            &Told {
+                server: told.server.map(|server| ServerTold { before_ns: 60 * MS as i64, ..server }),
+                total_ns: 265 * MS,
+                queued_ns: Some(40 * MS),
+                workers: Some(waits),
+                ..told.clone()
+            },
+            &expect![[r#"
+                connect 0.10 ms
+                accept-queue 4.00 ms
+                cpu-wait 9.00 ms
+                on-cpu 1.00 ms
+                disk 5.00 ms
+                lock 5.00 ms
+                = 26.50 ms, remainder 2.40 ms, left out 0.00 ms
             "#]],
         );
         // A third of them were programs, for which their workers waited.
@@ -525,12 +562,13 @@ mod tests {
             (queued_ns, turned_away) in (prop::option::of(0..9_000_000_000u64), 0..2u64),
             (processes, elapsed_ns, of_ended, blocked_ended) in (0..1000u64, 0..20_000_000_000u64, delays(), blocked()),
             (of_workers, blocked_workers, by_parents, in_requests) in (delays(), blocked(), prop::option::of(0..9_000_000_000u64), prop::option::of(blocked())),
-            (front_cpu_wait_ns, unheld_ns) in (0..10_000_000_000u64, 0..9_000_000_000u64),
+            (front, unheld_ns) in (prop::option::of((delays(), 0..100u64)), 0..9_000_000_000u64),
         ) {
             let server = Some(ServerTold { requests: lines, before_ns, before_kept_ns: before_ns / 2, own_ns, after_ns });
             let ended = EndedTold { processes, elapsed_ns, delays: of_ended, looks: blocked_ended, cpu_by_parents_ns: by_parents };
             let (delays, blocked, look_ns) = (of_workers, blocked_workers, 1_000_000);
-            let workers = Some(WorkersTold { delays, front_cpu_wait_ns, blocked, look_ns, in_requests, unheld_ns });
+            let front = front.map(|(Delays { on_cpu_ns, cpu_wait_ns, .. }, runnable)| Front { on_cpu_ns, cpu_wait_ns, runnable });
+            let workers = Some(WorkersTold { delays, front, blocked, look_ns, in_requests, unheld_ns });
             let told = Told { requests, total_ns, unsent_ns, connect_ns, server, queued_ns, turned_away, ended, workers };
             let budget = Budget::of(&told).expect("there is a log");
             let sum: f64 = budget.parts.iter().sum::<f64>() + budget.remainder_us;

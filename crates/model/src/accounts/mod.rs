@@ -84,9 +84,9 @@ pub struct WorkersTold {
     pub delays: Delays,
     /// What they were seen doing while they were blocked; only what cannot be idleness.
     pub blocked: Looks,
-    /// Of their waits for a CPU, those of who take requests first: not those of PHP-FPM's.
+    /// Those of them who take requests first, not PHP-FPM's; `None` where that was not told apart, and they are all.
     #[serde(default)]
-    pub front_cpu_wait_ns: Nanos,
+    pub front: Option<Front>,
     /// What one look stands for.
     pub look_ns: Nanos,
     /// What each was seen doing during its own requests, once for each that it had; `None` where that was not looked at.
@@ -95,6 +95,17 @@ pub struct WorkersTold {
     /// For how long requests were in the server, and nobody is known to have had them.
     #[serde(default)]
     pub unheld_ns: Nanos,
+}
+
+/// Processes that take requests first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Front {
+    /// On a CPU.
+    pub on_cpu_ns: Nanos,
+    /// Waiting for one, between requests too.
+    pub cpu_wait_ns: Nanos,
+    /// How often they were seen on a CPU or waiting for one in their requests.
+    pub runnable: u64,
 }
 
 /// What processes were seen doing, look by look: how often.
@@ -248,10 +259,14 @@ impl Told {
                 looks += others;
                 looks
             });
-            let front_cpu_wait_ns = one.front_cpu_wait_ns + two.front_cpu_wait_ns;
+            let front = one.front.zip(two.front).map(|(one, two)| Front {
+                on_cpu_ns: one.on_cpu_ns + two.on_cpu_ns,
+                cpu_wait_ns: one.cpu_wait_ns + two.cpu_wait_ns,
+                runnable: one.runnable + two.runnable,
+            });
             let unheld_ns = one.unheld_ns + two.unheld_ns;
             let delays = one.delays + two.delays;
-            WorkersTold { delays, front_cpu_wait_ns, blocked, look_ns, in_requests, unheld_ns }
+            WorkersTold { delays, front, blocked, look_ns, in_requests, unheld_ns }
         });
     }
 }

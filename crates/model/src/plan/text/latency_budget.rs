@@ -83,7 +83,7 @@ fn log_of_fpm(php: &mut Php, line: usize) {
     if php.way != PhpWay::Fpm {
         return;
     }
-    let format = "%{%s}T %{micro}d %p %{REMOTE_PORT}e";
+    let format = "%{%s}T %{micro}d %p %s %{REMOTE_PORT}e";
     for (name, value) in [("access.log", FPM_LATENCY_LOG), ("access.format", format)] {
         let setting = PhpSetting { value: value.to_owned(), key: "latency_budget".to_owned(), line };
         php.settings.pool.insert(name.to_owned(), setting);
