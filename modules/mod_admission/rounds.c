@@ -8,16 +8,20 @@
 #include "core/news.h"
 #include "core/render.h"
 #include "costs.h"
+#include "ends.h"
+#include "process.h"
 #include "watch.h"
 #include "world.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,6 +45,7 @@ struct rounds {
   bool carries;                      /* whether anybody may be left in an earlier table */
   adm_reading reading;
   costs *costs;
+  ends *ends;                        /* of the processes that may hold permits; NULL where they are asked about one by one */
 
   watch_stamp stamp;                 /* of the control file that was judged last */
   bool judged, refused;
@@ -66,12 +71,16 @@ static adm_group *group_of(const rounds *r, unsigned rule) { return adm_group_at
 
 /* ---- the dead --------------------------------------------------------------------------------------------------- */
 
-/* An adm_dead. Whether a process is a zombie or another of the same number costs reading a file; to ask that of each
- * once a second is enough, since the parent gives back at once what a child had whose end it sees. */
+/* An adm_dead. Whether a process is a zombie or another of the same number costs reading a file; where its end cannot be watched for, to
+ * ask that once a second is enough, since the parent gives back at once what a child had whose end it sees. */
 static bool dead(void *world, adm_process process) {
   const rounds *r = world;
-  bool looks_alive = process.pid % 4 != r->turn % 4 && kill((pid_t)process.pid, 0) == 0;
-  return !looks_alive && r->plan.dead(NULL, process);
+  ends_state end = r->ends ? ends_ask(r->ends, process) : ENDS_UNKNOWN;
+  if (end == ENDS_GOES_ON) return false;
+  if (end == ENDS_UNKNOWN && process.pid % 4 != r->turn % 4 && kill((pid_t)process.pid, 0) == 0) return false;
+  if (!r->plan.dead(NULL, process)) return false;
+  if (end == ENDS_WATCHED) ends_drop(r->ends, process);
+  return true;
 }
 
 /* The same of a process whose requests are counted now: what it has in memory tells what they cost. */
@@ -100,6 +109,7 @@ static void take_back_from(rounds *r, adm_table *table, adm_dead is_dead) {
 static void take_back(rounds *r) {
   static adm_table *const none[] = {NULL};
   if (r->plan.healed_ns) *r->plan.healed_ns = r->now_ns;
+  if (r->ends) ends_look(r->ends);
   take_back_from(r, r->plan.table, dead_or_learned_from);
   if (!r->carries) {
     if (r->turn % 4 == 0) r->changed |= adm_carry(r->plan.table, none); /* whatever a child wrote there by mistake */
@@ -326,13 +336,29 @@ static void tell_long_holds(rounds *r) {
 
 static void put(void *world, const char *text, size_t length) { fwrite(text, 1, length, world); }
 
+/* Puts a file in the place of another, if there is one. ext4 writes what is renamed over a file to the disk at once, lest it be lost; of
+ * two that change places, and one that is removed, nothing is written. */
+static bool put_in_place(const char *fresh, const char *path) {
+#ifdef RENAME_EXCHANGE
+  if (renameat2(AT_FDCWD, fresh, AT_FDCWD, path, RENAME_EXCHANGE) == 0) {
+    unlink(fresh); /* or the next time */
+    return true;
+  }
+#endif
+  return rename(fresh, path) == 0;
+}
+
+/* A file of its own: one that was left behind may be the status of before, which somebody still reads. */
+static int open_new(const char *path) { return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644); }
+
 /* Writes status.json under another name first: readers find the old one or the new one, whole. */
 static bool write_status(const rounds *r) {
   char path[4096], fresh[4096 + 8];
   int length = snprintf(path, sizeof path, "%s/status.json", r->plan.runtime_dir);
   if (length < 0 || (size_t)length >= sizeof path) return errno = ENAMETOOLONG, false;
   snprintf(fresh, sizeof fresh, "%s.new", path);
-  int descriptor = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0644);
+  int descriptor = open_new(fresh);
+  if (descriptor < 0 && errno == EEXIST && unlink(fresh) == 0) descriptor = open_new(fresh);
   if (descriptor < 0) return false;
   FILE *file = fdopen(descriptor, "w");
   if (!file) return close(descriptor), false;
@@ -342,7 +368,7 @@ static bool write_status(const rounds *r) {
                        .news = r->news};
   adm_render_json(&report, put, file);
   bool good = !ferror(file);
-  return fclose(file) == 0 && good && rename(fresh, path) == 0;
+  return fclose(file) == 0 && good && put_in_place(fresh, path);
 }
 
 static void tell_status(rounds *r) {
@@ -358,6 +384,13 @@ static void tell_status(rounds *r) {
 
 /* ---- public ----------------------------------------------------------------------------------------------------- */
 
+/* Descriptors from this number on are left to files. */
+static int spare_descriptors(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < 64) return 0;
+  return limit.rlim_cur < INT_MAX ? (int)limit.rlim_cur - 64 : INT_MAX;
+}
+
 rounds *rounds_new(const controller_plan *plan, uid_t owner, uint32_t server_pid, rounds_log log, void *log_world) {
   rounds *r = plan->rule_count <= ADM_GROUPS ? calloc(1, sizeof *r) : NULL;
   if (!r) return NULL;
@@ -366,6 +399,7 @@ rounds *rounds_new(const controller_plan *plan, uid_t owner, uint32_t server_pid
   r->settings = calloc(plan->rule_count + 1, sizeof *r->settings);
   r->adapt = calloc(plan->rule_count + 1, sizeof *r->adapt);
   r->costs = costs_new(plan->table, plan->root, server_pid, plan->alone);
+  r->ends = plan->dead == process_dead ? ends_new(ADM_OWNERS, spare_descriptors()) : NULL;
   if (plan->board) adm_news_read(plan->board, &r->news); /* the count goes on where the controller before left it */
   r->news = (adm_news){.pid = (uint32_t)getpid(), .generation = r->news.generation};
   if (!r->settings || !r->adapt || !r->costs) {
@@ -390,6 +424,7 @@ void rounds_free(rounds *r) {
   free(r->settings);
   free(r->adapt);
   costs_free(r->costs);
+  ends_free(r->ends);
   free(r);
 }
 

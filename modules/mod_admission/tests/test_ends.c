@@ -1,0 +1,118 @@
+/*
+ * test_ends.c: who is seen to end, and who goes on, asked of real processes.
+ */
+#include "../ends.h"
+#include "../process.h"
+#include "check.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t child(void) {
+  pid_t child = fork();
+  if (child < 0) abort();
+  if (child != 0) return child;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (;;) pause();
+}
+
+/* Ends it, and leaves it a zombie. */
+static void end(pid_t pid) {
+  siginfo_t ended;
+  kill(pid, SIGKILL);
+  waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT);
+}
+
+static void seen_to_end(void) {
+  pid_t one = child(), two = child();
+  adm_process first = process_of((uint32_t)one), second = process_of((uint32_t)two);
+  ends *e = ends_new(2, 1000);
+  if (!e) abort();
+  ends_look(e);
+  CHECK_EQUAL(ends_ask(e, first), ENDS_WATCHED); /* whether it is the one that is meant is not known yet */
+  CHECK_EQUAL(ends_ask(e, second), ENDS_WATCHED);
+  ends_look(e);
+  CHECK_EQUAL(ends_ask(e, first), ENDS_GOES_ON);
+  CHECK_EQUAL(ends_ask(e, second), ENDS_GOES_ON);
+  CHECK_EQUAL(ends_ask(e, process_of((uint32_t)getpid())), ENDS_UNKNOWN); /* no room */
+  end(one);
+  kill(two, SIGSTOP);
+  CHECK_EQUAL(ends_ask(e, first), ENDS_GOES_ON); /* by the last look */
+  ends_look(e);
+  CHECK_EQUAL(ends_ask(e, second), ENDS_GOES_ON); /* in any order */
+  CHECK_EQUAL(ends_ask(e, first), ENDS_WATCHED);
+  CHECK(process_dead(NULL, first));
+  ends_drop(e, first);
+  waitpid(one, NULL, 0);
+  ends_look(e);
+  CHECK_EQUAL(ends_ask(e, second), ENDS_GOES_ON);
+  CHECK_EQUAL(ends_ask(e, first), ENDS_UNKNOWN); /* there is none of that number */
+  ends_look(e);
+  ends_look(e); /* nobody asked for it meanwhile */
+  CHECK_EQUAL(ends_ask(e, second), ENDS_WATCHED);
+  ends_drop(e, first);
+  end(two);
+  waitpid(two, NULL, 0);
+  ends_look(e);
+  CHECK_EQUAL(ends_ask(e, second), ENDS_WATCHED);
+  ends_free(e);
+}
+
+/* Many of them, asked about in any order, and those of the same slot. */
+static void in_any_order(void) {
+  enum { MANY = 40 };
+  pid_t pid[MANY];
+  adm_process process[MANY];
+  for (int i = 0; i < MANY; i++) process[i] = process_of((uint32_t)(pid[i] = child()));
+  ends *e = ends_new(MANY, 1000);
+  if (!e) abort();
+  for (int i = 0; i < MANY; i++) CHECK_EQUAL(ends_ask(e, process[i]), ENDS_WATCHED);
+  adm_process before = process[3];
+  before.start--;
+  CHECK_EQUAL(ends_ask(e, before), ENDS_UNKNOWN); /* had the number before */
+  ends_look(e);
+  end(pid[7]);
+  ends_look(e); /* nobody was asked about: all are forgotten */
+  for (int i = MANY; i-- > 0;) CHECK_EQUAL(ends_ask(e, process[i]), ENDS_WATCHED);
+  ends_look(e);
+  for (int i = 0; i < MANY; i++) {
+    int of = i * 7 % MANY;
+    CHECK_EQUAL(ends_ask(e, process[of]), of == 7 ? ENDS_WATCHED : ENDS_GOES_ON);
+  }
+  ends_free(e);
+  ends *few = ends_new(MANY, dup(0) + 3);
+  if (!few) abort();
+  int watched = 0;
+  for (int i = 0; i < MANY; i++) watched += ends_ask(few, process[i]) == ENDS_WATCHED;
+  CHECK_EQUAL(watched, 2);
+  ends_free(few);
+  for (int i = 0; i < MANY; i++) {
+    kill(pid[i], SIGKILL);
+    waitpid(pid[i], NULL, 0);
+  }
+}
+
+static void no_room(void) {
+  ends *e = ends_new(0, 1000);
+  if (!e) abort();
+  ends_look(e);
+  CHECK_EQUAL(ends_ask(e, process_of((uint32_t)getpid())), ENDS_UNKNOWN);
+  ends_look(e);
+  ends_free(e);
+  ends_free(NULL);
+}
+
+int main(void) {
+  no_room();
+#ifdef SYS_pidfd_open
+  int descriptor = (int)syscall(SYS_pidfd_open, getpid(), 0);
+  if (descriptor < 0) return nothing_tried("test_ends", "no descriptors of processes");
+  close(descriptor);
+  seen_to_end();
+  in_any_order();
+#endif
+  return checked("test_ends");
+}
