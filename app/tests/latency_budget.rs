@@ -38,16 +38,16 @@ duration = "1s"
 "#;
 
 /// Who had each of the slowest requests is known by thread and by process of FPM: their parts are told, as those of all.
-fn check(server: &str, programs: &[&str]) {
+fn check(server: &str) {
     let _alone = alone();
+    if tool::apache_with_fpm().is_none() {
+        return;
+    }
     if !is_root() {
         return testkit::skip::not_here("needs root, as the kernel's accounts are root's");
     }
     if let Err(error) = monitor::may_account() {
         return testkit::skip::not_here(&format!("the kernel tells no delays here ({error})"));
-    }
-    if let Some(missing) = programs.iter().find(|program| !std::path::Path::new(program).exists()) {
-        return testkit::skip::skipped(&format!("no {missing}"));
     }
     let tool = Tool::new();
     let plans = open_plans(&tool);
@@ -75,14 +75,13 @@ fn check(server: &str, programs: &[&str]) {
 
 #[test]
 fn threads_of_apache_and_processes_of_fpm() {
-    let fpm = tool::apache_with_fpm();
-    let fpm = fpm.as_deref().and_then(std::path::Path::to_str).unwrap_or("php-fpm");
-    check("kind = \"apache\"\nmpm = \"event\"", &["/usr/sbin/apache2", fpm]);
+    check("kind = \"apache\"\nmpm = \"event\"");
 }
 
 #[test]
 fn processes_of_nginx_and_of_fpm() {
-    let fpm = tool::apache_with_fpm();
-    let fpm = fpm.as_deref().and_then(std::path::Path::to_str).unwrap_or("php-fpm");
-    check("kind = \"nginx\"", &["/usr/sbin/nginx", fpm]);
+    if !std::path::Path::new("/usr/sbin/nginx").exists() {
+        return testkit::skip::skipped("no nginx");
+    }
+    check("kind = \"nginx\"");
 }

@@ -68,7 +68,6 @@ static unsigned *slot_of(const ends *e, adm_process process) {
 
 void ends_look(ends *e) {
   unsigned kept = 0;
-  memset(e->slot, 0, e->slots * sizeof *e->slot);
   for (unsigned i = 0; i < e->count; i++) {
     if (!e->asked[i]) {
       close(e->end[i].fd);
@@ -76,11 +75,13 @@ void ends_look(ends *e) {
     }
     e->end[kept] = (struct pollfd){.fd = e->end[i].fd, .events = POLLIN};
     e->process[kept] = e->process[i];
-    e->asked[kept] = false;
-    *slot_of(e, e->process[kept]) = kept + 1;
-    kept++;
+    e->asked[kept++] = false;
   }
-  e->count = kept;
+  if (kept != e->count) {
+    e->count = kept;
+    memset(e->slot, 0, e->slots * sizeof *e->slot);
+    for (unsigned i = 0; i < kept; i++) *slot_of(e, e->process[i]) = i + 1;
+  }
   /* Nobody is told to go on by a look that failed. */
   if (poll(e->end, e->count, 0) >= 0) return;
   for (unsigned i = 0; i < e->count; i++) e->end[i].revents = POLLERR;

@@ -1,8 +1,8 @@
 /*
  * ends.h: processes that are watched for their end, all with one system call.
  *
- * To ask of each process whether it is a zombie, or another of the same number, costs reading a file of /proc, which is most of what the
- * controller would do. A descriptor of a process (pidfd_open, Linux 5.3) says it by itself. Where there are none, nothing is watched.
+ * To ask of each process whether it is a zombie, or another of the same number, costs reading a file of /proc, which was half of what the
+ * controller did. A descriptor of a process (pidfd_open, Linux 5.3) says it by itself. Where there are none, nothing is watched.
  */
 #ifndef ADMISSION_ENDS_H
 #define ADMISSION_ENDS_H

@@ -1,8 +1,8 @@
 //! The kernel's accounts of a server's processes over a window, read in a thread of this process beside a load.
 //!
 //! Workers, the children of the roots, are asked about at every look, so that what one did between two instants is a difference; where one
-//! has several threads, each of these, too. Of what else belongs to the tree, such as CGI programs, the kernel tells when it ends. At every look those that are blocked are seen where
-//! in the kernel they are, since its counters of causes overlap and those of disks have been wrong (see `docs/latency-budget.md`).
+//! has several threads, each of these, too. Of what else belongs to the tree, such as CGI programs, the kernel tells when it ends. At every
+//! look those that are blocked are seen where in the kernel they are, since its counters of causes overlap and those of disks have been wrong (see `docs/latency-budget.md`).
 
 use crate::appointments::now;
 use crate::probes::AcceptLook;

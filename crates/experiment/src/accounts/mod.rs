@@ -119,23 +119,23 @@ fn without_log(accounts: &Accounts) -> Option<String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Crew {
     /// The thread that the log names has a request, not its whole process.
-    threads: bool,
+    by_thread: bool,
     /// The process that the log names does all of a request, one at a time, and starts what programs that takes.
     one_by_one: bool,
 }
 
 impl Crew {
     pub(crate) fn of(server: &ServerSpec) -> Crew {
-        let ServerSpec::Apache(apache) = server else { return Crew { threads: false, one_by_one: false } };
-        let threads = apache.mpm != Mpm::Prefork;
-        let one_by_one = !threads && apache.php.as_ref().is_none_or(|php| php.way == PhpWay::Module);
-        Crew { threads, one_by_one }
+        let ServerSpec::Apache(apache) = server else { return Crew { by_thread: false, one_by_one: false } };
+        let by_thread = apache.mpm != Mpm::Prefork;
+        let one_by_one = !by_thread && apache.php.as_ref().is_none_or(|php| php.way == PhpWay::Module);
+        Crew { by_thread, one_by_one }
     }
 
     /// The threads that the log of such a server in that folder names, which must live.
     pub(crate) fn threads(self, folder: &Path) -> Threads {
         let mut named: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
-        let log = if self.threads { read(folder, LATENCY_LOG) } else { Vec::new() };
+        let log = if self.by_thread { read(folder, LATENCY_LOG) } else { Vec::new() };
         for line in lines(&log, 0) {
             named.entry(line.pid).or_default().extend(line.thread);
         }
@@ -200,7 +200,7 @@ impl Observed {
         let (lines, behind) = (lines(&logs.server, self.wall_ns), behind(&logs.fpm, self.wall_ns));
         let found = in_log(&self.requests, &lines);
         let front = |line: &Line| {
-            if crew.threads { self.threads.get(&(line.pid, line.thread?)).copied() } else { Some(line.pid) }
+            if crew.by_thread { self.threads.get(&(line.pid, line.thread?)).copied() } else { Some(line.pid) }
         };
         let stays = stays(&lines, &behind, front);
         let held = Held::by_task(stays.iter().flatten());

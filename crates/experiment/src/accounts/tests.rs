@@ -71,7 +71,7 @@ fn a_window_put_together() {
     let window = (100 * MS, 300 * MS);
     let (wall_ns, threads) = (100_000 * MS as i64, Threads::new());
     let observed = Observed { requests, window, wall_ns, books, threads, turned_away: 0 };
-    let accounts = observed.accounts(&logs, Crew { threads: false, one_by_one: true });
+    let accounts = observed.accounts(&logs, Crew { by_thread: false, one_by_one: true });
     let all = &accounts.all;
     assert_eq!((all.requests, all.total_ns, all.connect_ns), (2, 300 * MS, 3 * MS));
     let (before_ns, after_ns) = (103 * MS as i64, 3 * MS as i64);
@@ -105,7 +105,7 @@ fn without_a_log() {
         threads: Threads::new(),
         turned_away: 0,
     };
-    let crew = Crew { threads: false, one_by_one: false };
+    let crew = Crew { by_thread: false, one_by_one: false };
     let accounts = observed.accounts(&Logs { server: Vec::new(), fpm: Vec::new() }, crew);
     assert_eq!((accounts.all.server, accounts.all.queued_ns), (None, None));
     assert_eq!(accounts.slowest.workers.map(|workers| workers.delays), Some(Delays::default()));
@@ -142,7 +142,7 @@ fn threads_and_php_behind_them() {
         turned_away: 0,
     };
     let logs = Logs { server, fpm };
-    let accounts = observed.accounts(&logs, Crew { threads: true, one_by_one: false });
+    let accounts = observed.accounts(&logs, Crew { by_thread: true, one_by_one: false });
     let all = accounts.all.workers.unwrap();
     assert_eq!(all.in_requests, Some(Looks { runnable: 2, disk: 1, other: 1, ..Looks::default() }));
     assert_eq!((all.delays.on_cpu_ns, all.unheld_ns), ((8 + 38) * MS, 0));
@@ -154,6 +154,6 @@ fn threads_and_php_behind_them() {
     assert_eq!(slowest.delays.on_cpu_ns, (2 + 30) * MS);
     // Of a thread that nobody knows nothing is seen until PHP-FPM has its request.
     let unknown =
-        Observed { threads: Threads::new(), ..observed }.accounts(&logs, Crew { threads: true, one_by_one: false });
+        Observed { threads: Threads::new(), ..observed }.accounts(&logs, Crew { by_thread: true, one_by_one: false });
     assert_eq!(unknown.slowest.workers.map(|workers| workers.unheld_ns), Some(40 * MS));
 }

@@ -216,7 +216,7 @@ fn kernels(told: &Told, Times { own, held, before }: Times) -> (Vec<(Part, f64)>
     parts.extend(CAUSES.into_iter().zip(of_workers(workers).map(each)));
     if !has_programs && told.workers.is_some() {
         let known: f64 = parts.iter().map(|(_, us)| us).sum();
-        parts.push((Part::Lock, (own - known).max(0.0)));
+        parts.push((Part::Lock, (held - known).max(0.0)));
     }
     (parts, has_programs)
 }
@@ -468,13 +468,14 @@ mod tests {
     fn workers_that_are_known_for_a_part_or_wait_for_programs() {
         let (told, workers) = behind_a_backend();
         let seen = WorkersTold { in_requests: Some(SEEN), ..workers };
+        let server = told.server.map(|server| ServerTold { before_ns: 60 * MS as i64, ..server });
+        let queued = Told { server, total_ns: 265 * MS, queued_ns: Some(40 * MS), ..told.clone() };
         // For a part of the time nobody is known to have had them; who had taken them had waited for a CPU before, of which as much
         // counts as lies between the queue and the server's clock.
-        let server = told.server.map(|server| ServerTold { before_ns: 60 * MS as i64, ..server });
         let front = Front { on_cpu_ns: 4 * MS, cpu_wait_ns: 900 * MS, runnable: 10 };
         let woken = WorkersTold { front: Some(front), unheld_ns: 100 * MS, ..seen };
         check(
-            &Told { server, total_ns: 265 * MS, queued_ns: Some(40 * MS), workers: Some(woken), ..told.clone() },
+            &Told { workers: Some(woken), ..queued.clone() },
             &expect![[r#"
                 connect 0.10 ms
                 accept-queue 4.00 ms
@@ -489,13 +490,7 @@ mod tests {
         let front = Front { on_cpu_ns: 4 * MS, cpu_wait_ns: 26 * MS, runnable: 30 };
         let waits = WorkersTold { front: Some(front), ..seen };
         check(
-            &Told {
-                server: told.server.map(|server| ServerTold { before_ns: 60 * MS as i64, ..server }),
-                total_ns: 265 * MS,
-                queued_ns: Some(40 * MS),
-                workers: Some(waits),
-                ..told.clone()
-            },
+            &Told { workers: Some(waits), ..queued },
             &expect![[r#"
                 connect 0.10 ms
                 accept-queue 4.00 ms
@@ -505,6 +500,19 @@ mod tests {
                 lock 5.00 ms
                 = 26.50 ms, remainder 2.40 ms, left out 0.00 ms
             "#]],
+        );
+        // Nobody looked: what is not known to be anybody's is no lock either.
+        let unheld = WorkersTold { unheld_ns: 100 * MS, ..workers };
+        check(
+            &Told { workers: Some(unheld), ..told.clone() },
+            &expect![[r#"
+            connect 0.10 ms
+            cpu-wait 0.50 ms
+            on-cpu 1.00 ms
+            disk 3.00 ms
+            lock 5.50 ms
+            = 20.50 ms, remainder 10.40 ms, left out 0.00 ms
+        "#]],
         );
         // A third of them were programs, for which their workers waited.
         let ended = EndedTold {
