@@ -36,7 +36,7 @@ struct Need {
     for_what: &'static str,
 }
 
-const TESTS: [Need; 34] = [
+const TESTS: [Need; 35] = [
     Need { packages: &["curl"], for_what: "the commands of the articles' pages" },
     Need { packages: &["procps"], for_what: "the commands of the articles' pages" },
     Need { packages: &["gcc"], for_what: "the C parts" },
@@ -71,11 +71,16 @@ const TESTS: [Need; 34] = [
     // Debian has `chromium`; Ubuntu has only `chromium-browser`.
     Need { packages: &["chromium", "chromium-browser"], for_what: "tests of the report page" },
     Need { packages: &["fonts-noto-cjk"], for_what: "the report page in Japanese" },
-    Need { packages: &[MOD_QOS], for_what: "tests of the articles' pages (mod_qos), benchmarks of mod_admission" },
+    Need { packages: &[MOD_QOS.0], for_what: "tests of the articles' pages (mod_qos), benchmarks of mod_admission" },
+    Need { packages: &[MPM_ITK.0], for_what: "tests of mod_admission beside mpm-itk" },
 ];
 
-/// Debian's package switches it on in the machine's own Apache, which on Debian 12 does not start with it.
-const MOD_QOS: &str = "libapache2-mod-qos";
+/// A package and its module, which Debian's package switches on in the machine's own Apache.
+type SwitchedOn = (&'static str, &'static str);
+/// On Debian 12 Apache does not start with it.
+const MOD_QOS: SwitchedOn = ("libapache2-mod-qos", "qos");
+/// It makes a process of each connection.
+const MPM_ITK: SwitchedOn = ("libapache2-mpm-itk", "mpm_itk");
 
 const BENCH: [Need; 10] = [
     Need { packages: &["wrk"], for_what: "benchmarks" },
@@ -231,11 +236,11 @@ fn install(missing: &[&Need], policy: &Path) -> anyhow::Result<()> {
     for name in &names {
         println!("installed {name}");
     }
-    if names.contains(&MOD_QOS) {
-        let off = Command::new("/usr/sbin/a2dismod").args(["--quiet", "qos"]).stdin(Stdio::null()).status();
+    for (package, module) in [MOD_QOS, MPM_ITK].into_iter().filter(|(package, _)| names.contains(package)) {
+        let off = Command::new("/usr/sbin/a2dismod").args(["--quiet", module]).stdin(Stdio::null()).status();
         if !off.is_ok_and(|status| status.success()) {
             bail!(
-                "{MOD_QOS} is switched on in the machine's Apache, which may not start with it; run as root: a2dismod qos"
+                "{package} is switched on in the machine's Apache, which is not wanted; run as root: a2dismod {module}"
             );
         }
     }

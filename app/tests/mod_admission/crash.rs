@@ -413,6 +413,35 @@ fn a_copy_that_is_killed_gives_back() {
     server.wait_idle();
 }
 
+/// mpm-itk itself, whose requests have an account of their own: they are counted, and come back when their process is killed.
+#[test]
+fn mpm_itk_gives_back_what_another_account_takes() {
+    let module = "/usr/lib/apache2/modules/mpm_itk.so";
+    if !std::path::Path::new(module).exists() {
+        return testkit::skip::skipped(&format!("there is no {module}"));
+    }
+    let text = format!(
+        "LoadModule mpm_itk_module {module}\nLoadModule cgi_module /usr/lib/apache2/modules/mod_cgi.so\n\
+         AssignUserID nobody nogroup\nAdmissionHoldFd on\n{ONE}"
+    );
+    let Some(server) = Server::start(Mpm::Prefork, &text) else { return };
+    assert!(server.log().contains("ADM0005: AdmissionHoldFd: where mpm-itk"), "{}", server.log());
+    for (path, killed) in [("/page.probe", false), ("/page.cgi", false), ("/page.probe", true)] {
+        let gate = server.gate("g");
+        let before = server.started();
+        let held = server.send(&format!("{path}?gate=g"));
+        server.wait_started(before + 1);
+        assert_eq!((server.number("one", "/held"), server.get(path).status), (1, 503), "{path}");
+        if killed {
+            kill(server.events().last().expect("it has begun").child, Signal::KILL);
+        } else {
+            gate.open();
+        }
+        assert_eq!(held.try_answer().map(|answer| answer.status), (!killed).then_some(200), "{path}");
+        server.wait_idle();
+    }
+}
+
 /// A copy that is made while a request is answered (pcntl_fork), and that ends it before the original does, gives nothing back.
 #[test]
 fn a_copy_that_is_made_within_a_request_keeps_its_permit() {

@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask vm check NAME` runs one by hand, `cargo xtask test --long` all of them; nothing else does.
 
+mod admission;
 mod clock;
 mod confinement;
 mod container;
@@ -59,7 +60,7 @@ struct Check {
     boot: &'static str,
 }
 
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 10] = [
     Check { name: "storm", run: storm::run, boot: "" },
     Check { name: "confinement", run: confinement::run, boot: "" },
     Check { name: "user", run: user::run, boot: "" },
@@ -69,6 +70,7 @@ const CHECKS: [Check; 9] = [
     Check { name: "clock", run: clock::run, boot: "" },
     Check { name: "container", run: container::run, boot: "" },
     Check { name: "in-place", run: in_place::run, boot: "" },
+    Check { name: "admission", run: admission::run, boot: "" },
 ];
 
 /// The names of all checks.
@@ -216,5 +218,10 @@ mod tests {
     #[test]
     fn long_check_vm_in_place() {
         check("in-place");
+    }
+
+    #[test]
+    fn long_check_vm_admission() {
+        check("admission");
     }
 }
