@@ -148,6 +148,18 @@ static void warn_of_waiting(server_rec *main_server) {
                  "and files wait too", current->queue_workers, workers);
 }
 
+/* Whether the configuration says anywhere how many requests of the group, or how much memory for them, is enough. */
+static bool is_limited(const group_rule *group) {
+  const adm_settings *settings = &group->settings;
+  if (settings->limit != ADM_UNLIMITED || settings->adaptive || settings->windows > 0 || current->policies->nelts > 0) return true;
+  if (current->budget.limit != ADM_UNLIMITED && (settings->cost > 0 || settings->learn)) return true;
+  for (int i = 0; i < current->named->nelts; i++) {
+    const group_use *use = APR_ARRAY_IDX(current->named, i, group_use *);
+    if (use->group == group && use->at_most != ADM_UNLIMITED) return true;
+  }
+  return false;
+}
+
 /* What works, but hardly as it was meant. */
 static void warn(server_rec *main_server) {
   if (current->named->nelts > 0 && !engine_runs_somewhere(main_server))
@@ -183,6 +195,9 @@ static void warn(server_rec *main_server) {
     if (settings->queue > 0 && current->queue_workers == 0 && current->queue_percent == 0)
       ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
                    "ADM0027: AdmissionGroup %s: its queue= has no effect: with AdmissionQueueWorkers 0 no worker may wait", group->name);
+    if (settings->queue > 0 && !is_limited(group))
+      ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
+                   "ADM0028: AdmissionGroup %s: its queue= has no effect: nothing limits it (limit=, or AdmissionBudget with a cost=)", group->name);
   }
   if (current->budget.limit != ADM_UNLIMITED && !costs)
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,

@@ -123,12 +123,19 @@ fn what_is_hardly_meant_is_noted() {
             "AdmissionGroup many limit=97\n",
             &["ADM0013: AdmissionGroup many: limit=97 is above the 96 permits"],
         ),
+        (
+            Mpm::Prefork,
+            "AdmissionGroup open queue=4\n",
+            &["ADM0028: AdmissionGroup open: its queue= has no effect: nothing limits it"],
+        ),
+        (Mpm::Prefork, "AdmissionGroup open queue=4\nAdmissionLimit open 3\n", &[]),
         (Mpm::Prefork, "ChrootDir /\n", &["ADM0019: ChrootDir /: unless /proc and the files"]),
     ] {
         let Some(server) = Server::start(mpm, &format!("{one}{text}")) else { return };
         let log = server.log();
-        let is_note =
-            |line: &&str| ["ADM000", "ADM0013", "ADM0019", "ADM0026", "ADM0027"].iter().any(|note| line.contains(note));
+        let is_note = |line: &&str| {
+            ["ADM000", "ADM0013", "ADM0019", "ADM0026", "ADM0027", "ADM0028"].iter().any(|note| line.contains(note))
+        };
         let found: Vec<_> = log.lines().filter(is_note).collect();
         let as_expected = found.iter().zip(notes).all(|(line, note)| line.contains(note));
         assert!(found.len() == notes.len() && as_expected, "{text}: {found:#?}");

@@ -58,8 +58,7 @@ fn a_crashed_child_gives_back() {
 fn the_parent_gives_back_without_the_controller() {
     beside_each_other(|mpm| {
         let Some(server) = Server::start(mpm, ONE) else { return };
-        wait("there is a controller", || server.controller().is_some());
-        let controller = server.controller().expect("it was there");
+        let controller = server.wait_controller();
         kill(controller, Signal::STOP);
         let gate = server.gate("g");
         let held = server.send("/page.probe?gate=g");
@@ -154,7 +153,7 @@ fn a_stopped_waiter_holds_up_nobody() {
                 AdmissionGroup light limit=none cost=10M\nAdmissionQueueWorkers 10\n\
                 <Location /page.probe>\nAdmissionUse heavy\n</Location>\n<Location /other.probe>\nAdmissionUse light\n</Location>\n";
     let Some(server) = Server::start(Mpm::Prefork, text) else { return };
-    wait("there is a controller", || server.controller().is_some());
+    server.wait_controller();
     let mut beside = server.client();
     assert_eq!(beside.get("/other.probe?id=beside").status, 200);
     let gate = server.gate("g");
@@ -512,15 +511,14 @@ impl Drop for Pids {
 fn the_controller_is_tried_again() {
     let Some(group) = Pids::new() else { return };
     let Some(server) = Server::start(Mpm::Event, ONE) else { return };
-    wait("there is a controller", || server.controller().is_some());
-    let before = server.controller();
+    let before = server.wait_controller();
     group.say("cgroup.procs", &server.pid().to_string());
     group.say("pids.max", "1");
-    kill(before.expect("a process"), Signal::KILL);
+    kill(before, Signal::KILL);
     wait(&format!("none can be made: {}", server.log()), || server.log().contains("ADM0047"));
     assert_eq!(server.status()["pid"], serde_json::Value::Null, "the one that there was has ended");
     group.say("pids.max", "max");
-    wait("there is another", || server.controller().is_some_and(|now| Some(now) != before));
+    wait("there is another", || server.controller().is_some_and(|now| now != before));
     // It does what a controller does.
     let gate = server.gate("g");
     let held = server.send("/page.probe?id=dies&gate=g");
@@ -547,8 +545,7 @@ fn nothing_is_left() {
     for signal in [Signal::TERM, Signal::KILL] {
         let Some(server) = Server::start(Mpm::Event, ONE) else { return };
         let folder = server.path("").display().to_string().trim_end_matches('/').to_owned();
-        wait("there is a controller", || server.controller().is_some());
-        let (controller, workers) = (server.controller().expect("a process"), server.workers());
+        let (controller, workers) = (server.wait_controller(), server.workers());
         server.signal(signal);
         wait("the controller has ended", || {
             let state = std::fs::read_to_string(format!("/proc/{controller}/stat")).unwrap_or_default();

@@ -112,7 +112,7 @@ fn what_a_program_leaves_behind_keeps_the_permit() {
 fn the_end_of_a_program_is_seen_without_a_controller() {
     let Some(server) = Server::start(Mpm::Prefork, HOLD) else { return };
     let gate = left_behind(&server);
-    let controller = server.controller().expect("a process");
+    let controller = server.wait_controller();
     kill(controller, Signal::STOP);
     assert_eq!(server.get("/page.cgi?id=next").status, 503);
     gate.open();
@@ -127,7 +127,7 @@ fn the_end_of_a_program_is_seen_by_who_waits_for_it() {
     let text = HOLD.replace("limit=1", "limit=1 queue=4 timeout=60s");
     let Some(server) = Server::start(Mpm::Prefork, &text) else { return };
     let gate = left_behind(&server);
-    let controller = server.controller().expect("a process");
+    let controller = server.wait_controller();
     let waiting = server.send("/page.cgi?id=next");
     server.wait_number("one", "/waiting", 1);
     kill(controller, Signal::STOP);
@@ -359,7 +359,7 @@ fn who_leaves_while_the_handler_runs_frees_nothing() {
         server.wait_started(1);
         drop(leaver);
         // It stays so over several rounds of the controller.
-        wait("there is a controller", || server.controller().is_some());
+        server.wait_controller();
         let written = || server.status()["written"].as_f64().unwrap_or_default();
         let began = written();
         wait("rounds go by", || {

@@ -157,8 +157,8 @@ fn a_bad_file_keeps_the_old_values_over_restarts() {
         };
         begin_anew("graceful", &|| server.graceful());
         begin_anew("restart", &|| server.restart(Signal::HUP));
-        begin_anew("killed", &|| kill(server.controller().expect("it runs"), Signal::KILL));
-        begin_anew("killed again", &|| kill(server.controller().expect("it runs"), Signal::KILL));
+        begin_anew("killed", &|| kill(server.wait_controller(), Signal::KILL));
+        begin_anew("killed again", &|| kill(server.wait_controller(), Signal::KILL));
         // A good file that a change of the configuration makes a bad one: what still fits stays.
         control.write("one limit=2 queue=7\ntwo limit=2\nmemory limit=400M\n");
         server.wait_number("one", "/limit", 2);
@@ -220,7 +220,7 @@ fn a_file_of_others_is_refused() {
     }
 }
 
-/// What observes lets everybody in, and says whom it would have turned away.
+/// What observes lets everybody in, and says who would have been turned away or had to wait first.
 #[test]
 fn observing_only_counts() {
     let by_group = "AdmissionGroup one limit=1 mode=observe queue=5\nAdmissionUse one\n";
@@ -240,6 +240,26 @@ fn observing_only_counts() {
             server.access().iter().filter(|line| line.ends_with("one would-reject")).count() == 2
         });
         assert!(server.log().contains("it only observes"), "{}", server.log());
+    }
+}
+
+/// Who would have been turned away would not be there, and so is the reason for nobody after it.
+#[test]
+fn observing_counts_those_who_would_have_been_turned_away() {
+    let text = "AdmissionGroup one limit=1 mode=observe\nAdmissionUse one\n";
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
+        let Some(server) = Server::start(mpm, text) else { return };
+        let (inside, over) = (server.gate("inside"), server.gate("over"));
+        let mut held = server.send_in_turn("/page.probe?gate=inside", 1);
+        held.extend(server.send_in_turn("/page.probe?gate=over", 2));
+        assert_eq!(server.number("one", "/held"), 3);
+        inside.open();
+        server.wait_number("one", "/held", 2);
+        assert_eq!((server.get("/page.probe").status, server.number("one", "/counts/admitted")), (200, 2));
+        over.open();
+        assert!(held.into_iter().all(|one| one.answer().status == 200));
+        server.wait_idle();
+        assert_eq!(server.number("one", "/counts/would_reject"), 2);
     }
 }
 

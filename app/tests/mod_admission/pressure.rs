@@ -65,9 +65,8 @@ fn the_limit_follows_the_memory() {
     let Some(group) = Group::new() else { return };
     let text = "AdmissionGroup one limit=4 adaptive=memory min=1 max=6 cost=100M queue=6 timeout=120s\nAdmissionQueueWorkers 8\nAdmissionUse one\n";
     let Some(server) = Server::start(Mpm::Prefork, text) else { return };
-    wait("there is a controller", || server.controller().is_some());
     // The server of this test alone: what it starts later is in the group as well.
-    group.take(server.controller().expect("a process"));
+    group.take(server.wait_controller());
     let gate = server.gate("g");
     let mut pending = server.send_in_turn("/page.probe?gate=g", 4);
     let hog = group.hog(320);
@@ -108,7 +107,7 @@ fn on_a_machine(mpm: Mpm, may_wait: bool, check: impl FnOnce(&Server)) {
     let (memory, pressure) = (meminfo(900_000), psi(1));
     let files = [("proc/meminfo", memory.as_str()), ("proc/pressure", &pressure)];
     let Some(server) = Server::told(&Told { mpm, text: &text, php: Php::None, files: &files }) else { return };
-    wait("there is a controller", || server.controller().is_some());
+    server.wait_controller();
     let gate = server.gate("g");
     let pending = server.send_in_turn("/page.probe?gate=g", 4);
     check(&server);

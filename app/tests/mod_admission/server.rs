@@ -322,6 +322,16 @@ impl Server {
         self.children().contains(&pid).then_some(pid)
     }
 
+    /// The same, as soon as there is one. While others end, the kernel may leave it out of its list of children.
+    pub(crate) fn wait_controller(&self) -> i32 {
+        let mut found = None;
+        wait("there is a controller", || {
+            found = self.controller();
+            found.is_some()
+        });
+        found.expect("it was there")
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill(self.pid(), signal);
     }

@@ -86,7 +86,7 @@ static bool others_first(const attempt *a, unsigned k, int turn) {
   return queue_before(a->table, a->place[k].entry, &mine, a->now_ns) > 0;
 }
 
-/* Takes a permit of one layer; false when it is full and that counts. */
+/* Takes a permit of one layer; false when it is full and that counts. Where that is only observed, it goes in all the same. */
 static bool take(attempt *a, unsigned k, int turn) {
   layer_place *place = &a->place[k];
   uint64_t token = token_for(a, a->request->layer[k].cost);
@@ -94,25 +94,27 @@ static bool take(attempt *a, unsigned k, int turn) {
   adm_taken taken = {0};
   bool others_wait = others_first(a, k, turn);
   bool enforced = place->mode == ADM_ENFORCE && !a->request->observe;
+  bool over = !enforced && permits_within(a->table, place->entry) + a->request->layer[k].cost > limit;
+  if (over) token |= TOKEN_OVER;
+  uint32_t most = enforced ? limit : ADM_UNLIMITED;
   take_result result = others_wait && enforced
                            ? FULL
-                           : permit_take(a->table, place->entry, place->key, token, limit, a->now_ns, &taken);
+                           : permit_take(a->table, place->entry, place->key, token, most, a->now_ns, &taken);
   if (others_wait) taken.weight = permits_weight(a->table, place->entry);
   for (int again = 0; result == MOVED && again < 4; again++) {
     find_place(a, k);
     if (!place->entry) return true;
-    result = permit_take(a->table, place->entry, place->key, token, limit, a->now_ns, &taken);
+    result = permit_take(a->table, place->entry, place->key, token, most, a->now_ns, &taken);
   }
-  bool is_first = result == FULL && (enforced || a->over == 0);
+  bool full = result == FULL || over, is_first = full && (enforced || a->over == 0);
   if (is_first || a->answer->limit == 0) {
     a->answer->limit = limit;
     a->answer->held = taken.weight < UINT32_MAX ? (uint32_t)taken.weight : UINT32_MAX;
   }
-  if (result == FULL) {
+  if (full) {
     if (is_first) a->answer->group = a->request->layer[k].group;
     if (enforced) return false;
-    a->over |= 1u << k; /* observe: goes in all the same, and is counted in its cell */
-    result = permit_take(a->table, place->entry, place->key, token, ADM_UNLIMITED, a->now_ns, &taken);
+    a->over |= 1u << k;
   }
   if (result == TAKEN)
     a->answer->permit[a->answer->permits++] = (adm_permit){place->entry, taken.cell, k, taken.token};

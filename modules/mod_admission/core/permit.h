@@ -49,6 +49,17 @@ static inline uint64_t permits_held(const adm_table *table, adm_entry *entry) {
   return sum;
 }
 
+/* What those hold that a limit would have let in: who is only observed, and over it, would not be there, and is in nobody's way. */
+static inline uint64_t permits_within(const adm_table *table, adm_entry *entry) {
+  const _Atomic uint64_t *cell = cells_of(entry), *end = cell + cells_in_use(table, entry);
+  uint64_t sum = 0;
+  for (; cell < end; cell++) {
+    uint64_t token = *cell;
+    if (!(token & TOKEN_OVER)) sum += token_cost(token);
+  }
+  return sum;
+}
+
 /* ---- the steps ---- */
 
 /* A request's token is in state FREE. */

@@ -14,21 +14,24 @@
 
 #define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
 #ifndef ADM_VERSION
-#define ADM_VERSION 11u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
+#define ADM_VERSION 12u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
 #endif
 
 /* A token: who holds or claims a cell or a place in a queue, in one word.
  *
- *   63 62 | 61   | 60 .. 49 | 48 .. 40    | 39 .. 24 | 23 .. 0
- *   state | hold | owner    | incarnation | sequence | cost
+ *   63 62 | 61   | 60 .. 49 | 48 .. 40    | 39   | 38 .. 24 | 23 .. 0
+ *   state | hold | owner    | incarnation | over | sequence | cost
  *
- * The incarnation tells the users of one owner's place apart, the sequence the requests of one process. */
+ * The incarnation tells the users of one owner's place apart, the sequence the requests of one process. Over: there was no room for the
+ * permit, and its group only observes. */
 #define TOKEN_STATE_SHIFT 62
 #define TOKEN_HOLD (UINT64_C(1) << 61)
 #define TOKEN_OWNER_SHIFT 49
 #define TOKEN_INCARNATION_SHIFT 40
 #define TOKEN_INCARNATION_MASK 0x1ffu
+#define TOKEN_OVER (UINT64_C(1) << 39)
 #define TOKEN_SEQUENCE_SHIFT 24
+#define TOKEN_SEQUENCE_MASK 0x7fffu
 
 /* What a cell's token says. CLAIM: written, not yet looked. HELD: a permit. LINGER: its process has let go of it or is
  * dead, the program that it started has not ended; or, without TOKEN_HOLD, what other tables hold (carry.c). */
@@ -161,7 +164,7 @@ static inline uint32_t waiters_in_use(const adm_table *table, const adm_entry *e
 }
 
 static inline unsigned token_state(uint64_t token) { return (unsigned)(token >> TOKEN_STATE_SHIFT); }
-static inline uint32_t token_sequence(uint64_t token) { return (uint32_t)(token >> TOKEN_SEQUENCE_SHIFT & 0xffff); }
+static inline uint32_t token_sequence(uint64_t token) { return (uint32_t)(token >> TOKEN_SEQUENCE_SHIFT & TOKEN_SEQUENCE_MASK); }
 static inline uint32_t token_cost(uint64_t token) { return (uint32_t)(token & ADM_COST_MAX); }
 static inline uint64_t token_in_state(uint64_t token, unsigned state) {
   return (token & ~(UINT64_C(3) << TOKEN_STATE_SHIFT)) | ((uint64_t)state << TOKEN_STATE_SHIFT);
@@ -173,9 +176,9 @@ static inline adm_owner token_owner(uint64_t token) {
   return (adm_owner)((token >> TOKEN_INCARNATION_SHIFT) & 0x1fffff);
 }
 
-/* A token of this owner, which is this process, that no other request of it has (for the next 65536), in state FREE and of cost 0. */
+/* A token of this owner, which is this process, that no other request of it has (for the next 32768), in state FREE and of cost 0. */
 static inline uint64_t token_make(adm_table *table, adm_owner owner) {
-  uint64_t sequence = atomic_fetch_add_explicit(&table->sequence, 1, memory_order_relaxed) & 0xffff;
+  uint64_t sequence = atomic_fetch_add_explicit(&table->sequence, 1, memory_order_relaxed) & TOKEN_SEQUENCE_MASK;
   return (uint64_t)owner << TOKEN_INCARNATION_SHIFT | sequence << TOKEN_SEQUENCE_SHIFT;
 }
 

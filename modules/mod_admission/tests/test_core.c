@@ -104,6 +104,34 @@ static void observing_counts_and_lets_through(void) {
   table_end(table);
 }
 
+/* Who would have been turned away would not be there: nobody after it is turned away because of it, and it counts as held all the same. */
+static void whom_a_limit_would_have_kept_out_is_in_nobodys_way(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  int group = group_with(table, "g", 2, 0, ADM_FIFO);
+  adm_group_at(table, group)->mode = ADM_OBSERVE;
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_answer in[2], over[3], next;
+  for (int i = 0; i < 2; i++) CHECK_EQUAL(ask(table, owner, &layer, 1, &in[i]), ADM_ADMITTED);
+  for (int i = 0; i < 3; i++) CHECK_EQUAL(ask(table, owner, &layer, 1, &over[i]), ADM_WOULD_REJECT);
+  adm_release(table, &in[0], NULL, NULL);
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &next), ADM_ADMITTED);
+  CHECK_EQUAL(next.held, 4);
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &in[0]), ADM_WOULD_REJECT);
+  CHECK_EQUAL(weight_in(table, group), 6);
+  adm_release(table, &in[1], NULL, NULL);
+  adm_group_at(table, group)->mode = ADM_ENFORCE; /* those that are there are there */
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &in[1]), ADM_REJECTED);
+  for (int i = 0; i < 3; i++) adm_release(table, &over[i], NULL, NULL);
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &in[1]), ADM_REJECTED);
+  adm_release(table, &in[0], NULL, NULL);
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &in[1]), ADM_ADMITTED);
+  adm_release(table, &in[1], NULL, NULL);
+  adm_release(table, &next, NULL, NULL);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
 /* Each group that only observes counts what it would have turned away, whatever the others do. */
 static void each_group_that_observes_counts_for_itself(void) {
   adm_table *table = table_of(SMALL);
@@ -767,6 +795,7 @@ int main(void) {
   many_dead_at_once();
   who_sweeps_late_takes_nothing_from_the_next();
   users_of_a_place_are_told_apart();
+  whom_a_limit_would_have_kept_out_is_in_nobodys_way();
   each_group_that_observes_counts_for_itself();
   what_was_learned_is_taken_over();
   a_full_table_leaves_the_waiting_room();

@@ -6,11 +6,15 @@
 
 #include "../core/control.h"
 #include "../core/news.h"
+#include "../process.h"
 #include "check.h"
 #include "place.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -97,13 +101,14 @@ static void make_table(void) {
 }
 
 static bool alone; /* whether pages of a process come one at a time */
+static adm_dead is_dead = dead;
 
 static rounds *make_rounds(void) {
   static char control[4400], root[4400];
   snprintf(control, sizeof control, "%s/control", place);
   snprintf(root, sizeof root, "%s/root/", place);
   controller_plan plan = {.table = table, .earlier = earlier, .rules = rules, .groups = groups, .rule_count = RULES, .control_file = control,
-                          .runtime_dir = place, .board = &board, .kept = &kept, .root = root, .max_hold_ms = 3000, .dead = dead, .alone = alone};
+                          .runtime_dir = place, .board = &board, .kept = &kept, .root = root, .max_hold_ms = 3000, .dead = is_dead, .alone = alone};
   return rounds_new(&plan, geteuid(), PARENT, log_line, NULL);
 }
 
@@ -120,12 +125,16 @@ static void turn(rounds *r, unsigned count) {
 
 static adm_group *group(unsigned rule) { return adm_group_at(table, groups[rule]); }
 
-static adm_owner admit(uint32_t pid, unsigned rule, const char *file, adm_answer *answer) {
-  adm_owner owner = adm_owner_join(table, (adm_process){pid, 1});
+static adm_owner admit_of(adm_process process, unsigned rule, const char *file, adm_answer *answer) {
+  adm_owner owner = adm_owner_join(table, process);
   adm_layer layer = {groups[rule], adm_hash(table, file, strlen(file)), file, ADM_UNLIMITED, 1};
   adm_request request = {.layer = &layer, .layers = 1};
   adm_admit(table, owner, &request, answer);
   return owner;
+}
+
+static adm_owner admit(uint32_t pid, unsigned rule, const char *file, adm_answer *answer) {
+  return admit_of((adm_process){pid, 1}, rule, file, answer);
 }
 
 /* What all entries of a rule's group hold. */
@@ -493,6 +502,55 @@ static void the_dead_of_before(void) {
   rounds_free(r);
 }
 
+/* A process with a permit. */
+static pid_t holder(void) {
+  pid_t child = fork();
+  if (child < 0) abort();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) pause();
+  }
+  adm_answer its;
+  admit_of(process_of((uint32_t)child), NIGHT, "/real", &its);
+  return child;
+}
+
+/* Asked of real processes: by descriptors, or, where none may be opened, one by one, a quarter of them in each round. */
+static void real_processes(bool by_descriptors) {
+  struct rlimit before, few;
+  getrlimit(RLIMIT_NOFILE, &before);
+  few = before;
+  if (!by_descriptors) few.rlim_cur = 63;
+  is_dead = process_dead;
+  setrlimit(RLIMIT_NOFILE, &few);
+  rounds *r = make_rounds();
+  setrlimit(RLIMIT_NOFILE, &before);
+  pid_t one = holder(), two = holder(), three = holder();
+  turn(r, 8);
+  kill(two, SIGSTOP);
+  turn(r, 8);
+  CHECK_EQUAL(weight_of(NIGHT), 3);
+  siginfo_t ended;
+  kill(one, SIGKILL);
+  waitid(P_PID, (id_t)one, &ended, WEXITED | WNOWAIT); /* and nobody takes notice: a zombie */
+  turn(r, by_descriptors ? 1 : 4);
+  CHECK_EQUAL(weight_of(NIGHT), 2);
+  CHECK(by_descriptors ? strstr(log_text, "ADM0040: 1 permits") != NULL : group(NIGHT)->counts.reaped > 0);
+  waitpid(one, NULL, 0);
+  kill(three, SIGKILL);
+  waitpid(three, NULL, 0);
+  turn(r, 1);
+  CHECK_EQUAL(weight_of(NIGHT), 1);
+  turn(r, 8);
+  CHECK_EQUAL(weight_of(NIGHT), 1);
+  kill(two, SIGKILL);
+  waitpid(two, NULL, 0);
+  turn(r, 1);
+  CHECK_EQUAL(weight_of(NIGHT), 0);
+  rounds_free(r);
+  is_dead = dead;
+}
+
 static void long_holds(rounds *r) {
   adm_answer mine;
   admit(4000020, HEAVY, "/l.cgi", &mine);
@@ -526,6 +584,8 @@ int main(void) {
   the_dead_of_before();
   long_holds(r);
   rounds_free(r);
+  real_processes(true);
+  real_processes(false);
   char remove[4500];
   snprintf(remove, sizeof remove, "rm -rf '%s'", place);
   CHECK_EQUAL(system(remove), 0);
