@@ -6,8 +6,6 @@
  */
 #include "controller.h"
 
-#include "process.h"
-
 #include "ap_listen.h"
 #include "ap_mpm.h"
 #include "apr_thread_proc.h"
@@ -152,8 +150,6 @@ apr_status_t controller_start(apr_pool_t *pool, server_rec *server, const contro
   c->pool = pool;
   c->server = server;
   c->owner = geteuid();
-  if (!c->plan.dead) c->plan.dead = process_dead;
-  if (!c->plan.root) c->plan.root = "/";
   wanted = c;
   apr_pool_cleanup_register(pool, NULL, forget_wanted, apr_pool_cleanup_null);
   return start(c, true);

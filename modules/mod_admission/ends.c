@@ -5,6 +5,7 @@
 
 #include "process.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ struct ends {
   unsigned count, most;
   unsigned *slot, slots; /* by number: a place and 1, or 0; at most half are taken */
   int highest;
+  bool no_more; /* descriptors, until the next look */
 };
 
 /* glibc has it since 2.36. */
@@ -26,7 +28,7 @@ static int open_process(uint32_t pid) {
   return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 #else
   (void)pid;
-  return -1;
+  return errno = ENOSYS, -1;
 #endif
 }
 
@@ -68,6 +70,7 @@ static unsigned *slot_of(const ends *e, adm_process process) {
 
 void ends_look(ends *e) {
   unsigned kept = 0;
+  e->no_more = false;
   for (unsigned i = 0; i < e->count; i++) {
     if (!e->asked[i]) {
       close(e->end[i].fd);
@@ -87,17 +90,27 @@ void ends_look(ends *e) {
   for (unsigned i = 0; i < e->count; i++) e->end[i].revents = POLLERR;
 }
 
+/* A descriptor of the process, or a number below 0. It is of whom the number belongs to now: if that is another, the one that is meant has
+ * ended. Where /proc does not tell, that other's end is its end, too, at the latest. */
+static int watch(ends *e, adm_process process) {
+  if (e->no_more || e->count == e->most || process.start == 0) return -1;
+  int descriptor = open_process(process.pid);
+  if (descriptor < 0) {
+    e->no_more = errno != ESRCH && errno != EINVAL;
+    return -1;
+  }
+  uint32_t start = process_of(process.pid).start;
+  e->no_more = descriptor >= e->highest;
+  if (!e->no_more && (start == 0 || start == process.start)) return descriptor;
+  close(descriptor);
+  return -1;
+}
+
 ends_state ends_ask(ends *e, adm_process process) {
   unsigned *slot = slot_of(e, process);
   if (*slot == 0) {
-    if (e->count == e->most) return ENDS_UNKNOWN;
-    int descriptor = open_process(process.pid);
+    int descriptor = watch(e, process);
     if (descriptor < 0) return ENDS_UNKNOWN;
-    /* Who has the number now is whom the descriptor is of: only if that is known to be the one that is meant may nobody ask again. */
-    if (descriptor >= e->highest || process.start == 0 || process_of(process.pid).start != process.start) {
-      close(descriptor);
-      return ENDS_UNKNOWN;
-    }
     unsigned i = e->count++;
     e->end[i] = (struct pollfd){.fd = descriptor, .revents = POLLERR};
     e->process[i] = process;
@@ -105,10 +118,6 @@ ends_state ends_ask(ends *e, adm_process process) {
   }
   unsigned i = *slot - 1;
   e->asked[i] = true;
-  return e->end[i].revents == 0 ? ENDS_GOES_ON : ENDS_WATCHED;
-}
-
-void ends_drop(ends *e, adm_process process) {
-  unsigned slot = *slot_of(e, process);
-  if (slot != 0) e->asked[slot - 1] = false;
+  if (e->end[i].revents & POLLERR) return ENDS_WATCHED;
+  return e->end[i].revents == 0 ? ENDS_GOES_ON : ENDS_ENDED;
 }

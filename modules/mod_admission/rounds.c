@@ -9,7 +9,6 @@
 #include "core/render.h"
 #include "costs.h"
 #include "ends.h"
-#include "process.h"
 #include "watch.h"
 #include "world.h"
 
@@ -71,16 +70,21 @@ static adm_group *group_of(const rounds *r, unsigned rule) { return adm_group_at
 
 /* ---- the dead --------------------------------------------------------------------------------------------------- */
 
+/* Whether anybody has the number, of whatever account. */
+static bool is_taken(uint32_t pid) { return kill((pid_t)pid, 0) == 0 || errno == EPERM; }
+
 /* An adm_dead. Whether a process is a zombie or another of the same number costs reading a file; where its end cannot be watched for, to
  * ask that once a second is enough, since the parent gives back at once what a child had whose end it sees. */
 static bool dead(void *world, adm_process process) {
   const rounds *r = world;
-  ends_state end = r->ends ? ends_ask(r->ends, process) : ENDS_UNKNOWN;
-  if (end == ENDS_GOES_ON) return false;
-  if (end == ENDS_UNKNOWN && process.pid % 4 != r->turn % 4 && kill((pid_t)process.pid, 0) == 0) return false;
-  if (!r->plan.dead(NULL, process)) return false;
-  if (end == ENDS_WATCHED) ends_drop(r->ends, process);
-  return true;
+  switch (r->ends ? ends_ask(r->ends, process) : ENDS_UNKNOWN) {
+  case ENDS_GOES_ON: return false;
+  case ENDS_ENDED: return true;
+  case ENDS_WATCHED: break;
+  case ENDS_UNKNOWN:
+    if (process.pid % 4 != r->turn % 4 && is_taken(process.pid)) return false;
+  }
+  return r->plan.dead(NULL, process);
 }
 
 /* The same of a process whose requests are counted now: what it has in memory tells what they cost. */
@@ -399,7 +403,7 @@ rounds *rounds_new(const controller_plan *plan, uid_t owner, uint32_t server_pid
   r->settings = calloc(plan->rule_count + 1, sizeof *r->settings);
   r->adapt = calloc(plan->rule_count + 1, sizeof *r->adapt);
   r->costs = costs_new(plan->table, plan->root, server_pid, plan->alone);
-  r->ends = plan->dead == process_dead ? ends_new(ADM_OWNERS, spare_descriptors()) : NULL;
+  r->ends = plan->watches ? ends_new(ADM_OWNERS, spare_descriptors()) : NULL;
   if (plan->board) adm_news_read(plan->board, &r->news); /* the count goes on where the controller before left it */
   r->news = (adm_news){.pid = (uint32_t)getpid(), .generation = r->news.generation};
   if (!r->settings || !r->adapt || !r->costs) {

@@ -33,7 +33,8 @@ typedef struct controller_plan {
   const char *root;          /* where proc and sys/fs/cgroup are, with a slash at its end: "/" but in tests */
   bool alone;                /* a process works on one request at a time: no threads */
   uint32_t max_hold_ms;      /* AdmissionMaxHold; 0: none */
-  adm_dead dead;             /* NULL: the module's own (process.h) */
+  adm_dead dead;
+  bool watches;              /* those that `dead` is asked about are processes of this machine: their ends are watched for */
   adm_lingers lingers;       /* for permits with a program behind them; NULL: none */
   void *lingers_world;
 } controller_plan;

@@ -303,7 +303,7 @@ static void start_controller(apr_pool_t *pool, server_rec *main_server, const ke
                           .control_file = now->control_file, .engine = engine_of(main_server), .runtime_dir = now->runtime_dir,
                           .board = &head->board, .kept = &head->control, .healed_ns = &head->healed_ns, .without_table = &head->let_through.requests,
                           .started_ms = kept->started_ms, .root = "/", .alone = !runtime_is_threaded(),
-                          .max_hold_ms = now->max_hold_ms, .dead = process_dead, .lingers = hold_lingers, .lingers_world = &running.hold_asks};
+                          .max_hold_ms = now->max_hold_ms, .dead = process_dead, .watches = true, .lingers = hold_lingers, .lingers_world = &running.hold_asks};
   put_in_force(&plan);
   apr_status_t status = controller_start(pool, main_server, &plan);
   if (status != APR_SUCCESS)

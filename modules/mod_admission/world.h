@@ -9,8 +9,8 @@
 
 #include "core/pressure.h"
 
-/* The counters of this moment: stalls of the own cgroup (v2) or of the machine; memory of the machine or, where that is
- * less, of the own cgroup and those above it (v2 or v1). */
+/* The counters of this moment: stalls of the machine, and of the own cgroup (v2); memory of the machine or, where that leaves less, of the
+ * own cgroup or one above it (v2 or v1). */
 adm_reading world_reading(const char *root, uint64_t now_ns);
 
 /* Bytes that a process has for itself: anonymous memory, and what of it is in swap; 0 when it is gone. */

@@ -9,12 +9,10 @@
 #define FREEZE_NS UINT64_C(2000000000)
 #define RAISE_NS UINT64_C(1000000000)
 
-uint64_t adm_reserve(const adm_pressure *pressure) { return pressure->total / 20; }
-
 static bool short_of_memory(const adm_demand *demand, const adm_pressure *pressure) {
   if (pressure->knows_stall && pressure->stall > STALL_HIGH) return true;
   if (!pressure->knows_stall && pressure->knows_swap && pressure->swapped_in > SWAP_HIGH) return true;
-  uint64_t reserve = adm_reserve(pressure);
+  uint64_t reserve = adm_reserve(pressure->total);
   return pressure->knows_memory && (pressure->available < reserve || pressure->available - reserve < demand->cost);
 }
 

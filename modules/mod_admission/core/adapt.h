@@ -25,9 +25,6 @@ typedef struct adm_demand {
   bool refused;           /* whether somebody was turned away by the limit since the last step */
 } adm_demand;
 
-/* Bytes that are to stay free: 5 % of the memory. */
-uint64_t adm_reserve(const adm_pressure *pressure);
-
 /* The limit from now on, which is also state->limit. */
 uint32_t adm_adapt_step(adm_adapt *state, const adm_demand *demand, const adm_pressure *pressure, uint64_t now_ns);
 

@@ -46,10 +46,9 @@ static bool psi_total(const char *text, const char *which, uint64_t *value) {
 }
 
 bool adm_read_psi(const char *text, adm_stalls *stalls) {
-  uint64_t some, full;
+  uint64_t some;
   if (!text || !psi_total(text, "some ", &some)) return false;
   stalls->some_us = some;
-  stalls->full_us = psi_total(text, "full ", &full) ? full : 0;
   return stalls->known = true;
 }
 
@@ -72,20 +71,30 @@ bool adm_read_vmstat(const char *text, adm_reading *reading) {
 /* A cgroup's bound: a number, or none where there is no file or it says `max`. */
 static uint64_t bound(const char *text) {
   uint64_t value;
-  return text && number(text, &value) ? value : ADM_UNBOUNDED;
+  return text && number(text, &value) && value < ADM_UNBOUNDED / 2 ? value : ADM_UNBOUNDED;
+}
+
+/* What a group uses and can give up: pages of files and, of v2, the kernel's own of them. What v1 calls active_file is that of this group
+ * alone; the total is with the groups below it. Pages that are in use all the same stall who needs them, which is seen as such. */
+static uint64_t droppable(const char *stat) {
+  uint64_t sum = 0, bytes;
+  if (!stat) return 0;
+  if (named(stat, "total_inactive_file ", &bytes) || named(stat, "inactive_file ", &bytes)) sum += bytes;
+  if (named(stat, "total_active_file ", &bytes) || named(stat, "active_file ", &bytes)) sum += bytes;
+  if (named(stat, "slab_reclaimable ", &bytes)) sum += bytes;
+  return sum;
 }
 
 bool adm_read_cgroup(const char *current, const char *high, const char *max, const char *stat, adm_reading *reading) {
-  uint64_t used, file = 0, limit = bound(max);
+  uint64_t used, free, limit = bound(max);
   if (!current || !number(current, &used)) return false;
   if (bound(high) < limit) limit = bound(high);
   if (limit == ADM_UNBOUNDED) return true;
-  /* What v1 calls inactive_file is that of this group alone; the total is with the groups below it. */
-  if (stat && !named(stat, "total_inactive_file ", &file) && !named(stat, "inactive_file ", &file)) file = 0;
-  used -= file < used ? file : used;
+  free = droppable(stat);
+  used -= free < used ? free : used;
   uint64_t available = used < limit ? limit - used : 0;
   /* v1 says "no limit" by a number larger than any machine, which leaves more than the machine does. */
-  if (reading->knows_memory && available >= reading->available) return true;
+  if (reading->knows_memory && available + adm_reserve(reading->total) >= reading->available + adm_reserve(limit)) return true;
   reading->available = available;
   reading->total = limit;
   return reading->knows_memory = true;
@@ -127,9 +136,8 @@ static double fraction(uint64_t before_us, uint64_t after_us, double seconds) {
 /* Adds the stalls of one file, where they are more than those of another. */
 static void add_stalls(adm_pressure *p, const adm_stalls *before, const adm_stalls *after, double seconds) {
   if (!before->known || !after->known) return;
-  double some = fraction(before->some_us, after->some_us, seconds), full = fraction(before->full_us, after->full_us, seconds);
+  double some = fraction(before->some_us, after->some_us, seconds);
   if (some > p->stall) p->stall = some;
-  if (full > p->full) p->full = full;
   p->knows_stall = true;
 }
 
