@@ -79,7 +79,7 @@ const TESTS: [Need; 35] = [
 type SwitchedOn = (&'static str, &'static str);
 /// On Debian 12 Apache does not start with it.
 const MOD_QOS: SwitchedOn = ("libapache2-mod-qos", "qos");
-/// It makes a process of each connection.
+/// It makes a process of each connection. Its package also changes event or worker to prefork, as mod_php's has already.
 const MPM_ITK: SwitchedOn = ("libapache2-mpm-itk", "mpm_itk");
 
 const BENCH: [Need; 10] = [
@@ -236,13 +236,18 @@ fn install(missing: &[&Need], policy: &Path) -> anyhow::Result<()> {
     for name in &names {
         println!("installed {name}");
     }
-    for (package, module) in [MOD_QOS, MPM_ITK].into_iter().filter(|(package, _)| names.contains(package)) {
+    let mut left_on = Vec::new();
+    for (_, module) in [MOD_QOS, MPM_ITK].into_iter().filter(|(package, _)| names.contains(package)) {
         let off = Command::new("/usr/sbin/a2dismod").args(["--quiet", module]).stdin(Stdio::null()).status();
         if !off.is_ok_and(|status| status.success()) {
-            bail!(
-                "{package} is switched on in the machine's Apache, which is not wanted; run as root: a2dismod {module}"
-            );
+            left_on.push(module);
         }
+    }
+    if !left_on.is_empty() {
+        bail!(
+            "switched on in the machine's Apache, which may not start with them; run as root: a2dismod {}",
+            left_on.join(" ")
+        );
     }
     let would_start: Vec<&str> = names
         .iter()

@@ -431,14 +431,19 @@ fn mpm_itk_gives_back_what_another_account_takes() {
         let held = server.send(&format!("{path}?gate=g"));
         server.wait_started(before + 1);
         assert_eq!((server.number("one", "/held"), server.get(path).status), (1, 503), "{path}");
+        let child = server.events().last().expect("it has begun").child;
+        let status = std::fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
+        assert!(status.contains("\nUid:\t65534\t65534\t"), "it is nobody's: {status}");
+        assert!(!server.workers().contains(&child), "a copy of a child of Apache's");
         if killed {
-            kill(server.events().last().expect("it has begun").child, Signal::KILL);
+            kill(child, Signal::KILL);
         } else {
             gate.open();
         }
         assert_eq!(held.try_answer().map(|answer| answer.status), (!killed).then_some(200), "{path}");
         server.wait_idle();
     }
+    assert_eq!(server.number("one", "/counts/reaped"), 1);
 }
 
 /// A copy that is made while a request is answered (pcntl_fork), and that ends it before the original does, gives nothing back.

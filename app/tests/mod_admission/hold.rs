@@ -213,21 +213,26 @@ fn no_lock_is_left_open() {
     assert!(most <= 1, "{most} in one process");
 }
 
+const EVERYWHERE: &str = "AdmissionUse one\n";
+/// The server is its own backend, where nobody is counted.
+const BEHIND: &str =
+    "<Location /behind>\nAdmissionUse one\nProxyPass http://127.0.0.1:PORT/page.cgi disablereuse=On\n</Location>\n";
+
 /// Who reads slowly keeps what was given to him until the last byte, where the group says so.
 #[test]
 fn until_the_last_byte() {
-    let behind =
-        "<Location /behind>\nAdmissionUse one\nProxyPass http://127.0.0.1:PORT/page.cgi disablereuse=On\n</Location>\n";
-    let everywhere = "AdmissionUse one\n";
     for (mpm, php, uses, page) in [
-        (Mpm::Prefork, Php::None, everywhere, "/page.probe"),
-        (Mpm::Event, Php::None, everywhere, "/page.probe"),
-        (Mpm::Prefork, Php::None, everywhere, "/page.cgi"),
-        (Mpm::Worker, Php::None, everywhere, "/page.cgi"),
-        (Mpm::Event, Php::None, everywhere, "/page.cgi"),
-        (Mpm::Prefork, Php::Module, everywhere, "/page.php"),
-        (Mpm::Event, Php::Fpm, everywhere, "/page.php"),
-        (Mpm::Event, Php::None, behind, "/behind"),
+        (Mpm::Prefork, Php::None, EVERYWHERE, "/page.probe"),
+        (Mpm::Event, Php::None, EVERYWHERE, "/page.probe"),
+        (Mpm::Prefork, Php::None, EVERYWHERE, "/page.cgi"),
+        (Mpm::Worker, Php::None, EVERYWHERE, "/page.cgi"),
+        (Mpm::Event, Php::None, EVERYWHERE, "/page.cgi"),
+        (Mpm::Prefork, Php::Module, EVERYWHERE, "/page.php"),
+        (Mpm::Event, Php::Fpm, EVERYWHERE, "/page.php"),
+        (Mpm::Worker, Php::Fpm, EVERYWHERE, "/page.php"),
+        (Mpm::Prefork, Php::None, BEHIND, "/behind"),
+        (Mpm::Worker, Php::None, BEHIND, "/behind"),
+        (Mpm::Event, Php::None, BEHIND, "/behind"),
     ] {
         // Other handlers than this one wait for the client themselves.
         let holds: &[&str] = if page == "/page.probe" { &["response", "handler"] } else { &["response"] };
@@ -342,17 +347,20 @@ fn more_permits_than_workers_are_counted() {
 /// A client that leaves ends nothing: the permit is held as long as the handler runs.
 #[test]
 fn who_leaves_while_the_handler_runs_frees_nothing() {
-    for (mpm, php, page) in [
-        (Mpm::Prefork, Php::None, "/page.cgi"),
-        (Mpm::Prefork, Php::None, "/page.probe"),
-        (Mpm::Prefork, Php::Module, "/page.php"),
-        (Mpm::Worker, Php::None, "/page.probe"),
-        (Mpm::Event, Php::None, "/page.cgi"),
-        (Mpm::Event, Php::None, "/page.probe"),
-        (Mpm::Event, Php::Fpm, "/page.php"),
+    for (mpm, php, uses, page) in [
+        (Mpm::Prefork, Php::None, EVERYWHERE, "/page.cgi"),
+        (Mpm::Prefork, Php::None, EVERYWHERE, "/page.probe"),
+        (Mpm::Prefork, Php::Module, EVERYWHERE, "/page.php"),
+        (Mpm::Worker, Php::None, EVERYWHERE, "/page.cgi"),
+        (Mpm::Worker, Php::None, EVERYWHERE, "/page.probe"),
+        (Mpm::Worker, Php::Fpm, EVERYWHERE, "/page.php"),
+        (Mpm::Event, Php::None, EVERYWHERE, "/page.cgi"),
+        (Mpm::Event, Php::None, EVERYWHERE, "/page.probe"),
+        (Mpm::Event, Php::Fpm, EVERYWHERE, "/page.php"),
+        (Mpm::Event, Php::None, BEHIND, "/behind"),
     ] {
-        let text = "AdmissionGroup one limit=1\nAdmissionUse one\n";
-        let Some(server) = Server::told(&Told { mpm, php, text, files: &[] }) else { continue };
+        let text = format!("AdmissionGroup one limit=1\n{uses}");
+        let Some(server) = Server::told(&Told { mpm, php, text: &text, files: &[] }) else { continue };
         let gate = server.gate("g");
         let mut leaver = server.client();
         leaver.begin("GET", &format!("{page}?id=left&gate=g"), "127.0.0.1").expect("it is sent");

@@ -74,7 +74,7 @@ fn expressions() {
 #[test]
 fn an_expression_without_a_value_counts_nobody() {
     let text = "AdmissionGroup one limit=1 \"key=expr:%{HTTP_COOKIE}\"\nAdmissionUse one\n";
-    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let Some(server) = Server::start(Mpm::Prefork, text) else { return };
     let gate = server.gate("g");
     let nobody: Vec<_> = (0..2).map(|n| server.send(&format!("/page.probe?id={n}&gate=g"))).collect();
     server.wait_started(2);
@@ -133,7 +133,7 @@ fn handlers_by_their_names() {
 fn clients_behind_a_proxy() {
     let text = "LoadModule remoteip_module /usr/lib/apache2/modules/mod_remoteip.so\nRemoteIPHeader X-Forwarded-For\n\
                 RemoteIPInternalProxy 127.0.0.1\nAdmissionGroup one limit=1 key=client\nAdmissionUse one\n";
-    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let Some(server) = Server::start(Mpm::Worker, text) else { return };
     let ask = |query: &str, client: &str| {
         let mut asks = server.client();
         let head = format!("GET /page.probe{query} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: {client}\r\n\r\n");

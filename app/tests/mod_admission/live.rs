@@ -18,7 +18,7 @@ const ONE: &str = "AdmissionGroup one limit=1\nAdmissionUse one\n";
 
 #[test]
 fn limits_and_modes_change_without_a_restart() {
-    for mpm in [Mpm::Prefork, Mpm::Event] {
+    for mpm in [Mpm::Prefork, Mpm::Worker] {
         let Some(control) = Control::new() else { return };
         let Some(server) = control.server(mpm, ONE) else { return };
         let gate = server.gate("g");

@@ -5,7 +5,7 @@ use crate::client::Answer;
 use crate::oracle::{Killed, most_at_once};
 use crate::server::{Mpm, Php, Server, Told, answered, wait};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use testkit::skip::skipped;
 
 const GROUP: &str = "AdmissionGroup two limit=2\nAdmissionUse two\n";
@@ -152,21 +152,54 @@ fn certificate() -> Option<String> {
     }
 }
 
-/// HTTP/2 as browsers come to it, by TLS and ALPN: its streams are requests like others.
-fn check_tls(mpm: Mpm) {
-    let Some(certificate) = certificate() else { return };
-    // On the same port of another address: whoever chooses that port has both.
+/// A server that has TLS, too: on the same port of another address, since whoever chooses that port has both.
+fn with_tls(mpm: Mpm, groups: &str, protocols: &str) -> Option<Server> {
+    let certificate = certificate()?;
     let text = format!(
-        "LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so\nListen 127.0.0.2:PORT https\n{GROUP}\
-         <VirtualHost 127.0.0.2:PORT>\nDocumentRoot FOLDER/www\nProtocols h2 http/1.1\nSSLEngine on\n\
+        "LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so\nListen 127.0.0.2:PORT https\n{groups}\
+         <VirtualHost 127.0.0.2:PORT>\nDocumentRoot FOLDER/www\nProtocols {protocols}\nSSLEngine on\n\
          SSLCertificateFile FOLDER/tls.pem\nSSLCertificateKeyFile FOLDER/tls.pem\n</VirtualHost>\n"
     );
     let files = [("tls.pem", certificate.as_str())];
-    let Some(server) = Server::told(&Told { mpm, php: Php::None, text: &text, files: &files }) else { return };
+    Server::told(&Told { mpm, php: Php::None, text: &text, files: &files })
+}
+
+/// A client by TLS, which says by which protocol and how it was answered.
+fn curl(server: &Server, protocol: &str, path: &str) -> Command {
+    let mut curl = Command::new("curl");
+    curl.args(["-sk", protocol, "-o", "/dev/null", "-w", "%{http_version} %{http_code}"]);
+    curl.arg(format!("https://127.0.0.2:{}/{path}", server.port));
+    curl
+}
+
+/// Who comes by TLS and leaves while he waits is not let in.
+#[test]
+fn who_leaves_by_tls_is_not_admitted() {
+    let groups = "AdmissionGroup one limit=1 queue=10 timeout=60s\nAdmissionUse one\n";
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
+        let Some(server) = with_tls(mpm, groups, "http/1.1") else { return };
+        let gate = server.gate("g");
+        let first = server.send("/page.probe?id=first&gate=g");
+        server.wait_started(1);
+        let leaver = curl(&server, "--http1.1", "page.probe?id=leaver").stdout(Stdio::null()).spawn();
+        let Ok(mut leaver) = leaver else { return skipped("there is no curl") };
+        server.wait_number("one", "/waiting", 1);
+        leaver.kill().expect("our own child");
+        leaver.wait().expect("our own child");
+        server.wait_number("one", "/counts/gone", 1);
+        server.wait_number("one", "/waiting", 0);
+        gate.open();
+        assert_eq!(first.answer().status, 200);
+        server.wait_idle();
+        assert_eq!(server.started(), 1);
+    }
+}
+
+/// HTTP/2 as browsers come to it, by TLS and ALPN: its streams are requests like others.
+fn check_tls(mpm: Mpm) {
+    let Some(server) = with_tls(mpm, GROUP, "h2 http/1.1") else { return };
     let ask = |path: &str| {
-        let url = format!("https://127.0.0.2:{}/{path}", server.port);
-        let words = ["-sk", "--http2", "-o", "/dev/null", "-w", "%{http_version} %{http_code}", &url];
-        let output = Command::new("curl").args(words).output().ok()?;
+        let output = curl(&server, "--http2", path).output().ok()?;
         Some(String::from_utf8_lossy(&output.stdout).into_owned())
     };
     let Some(found) = ask("index.html") else { return skipped("there is no curl") };

@@ -34,7 +34,7 @@ pub(crate) fn wait_gone(before: &[i32]) {
 /// Nobody is turned away for want of memory, and nobody has to guess that nothing is limited.
 #[test]
 fn without_memory_requests_are_let_through_and_counted() {
-    for mpm in [Mpm::Prefork, Mpm::Event] {
+    for mpm in [Mpm::Prefork, Mpm::Worker] {
         let Some(server) = Server::start(mpm, "# groups\n") else { return };
         // It takes no memory, and says why it counts nothing.
         let page = server.get("/admission-status");

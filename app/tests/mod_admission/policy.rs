@@ -52,7 +52,7 @@ fn a_cost_of_who_is_only_observed_is_not_taken() {
 
 #[test]
 fn it_chooses_group_cost_and_limit() {
-    for mpm in [Mpm::Prefork, Mpm::Event] {
+    for mpm in [Mpm::Prefork, Mpm::Worker] {
         let Some((server, _folder)) = server(mpm, TEXT, GOOD) else { return };
         let gate = server.gate("g");
         let slow = server.send("/page.probe?gate=g");

@@ -142,7 +142,7 @@ fn the_limit_follows_what_is_available() {
 /// So does a time in which tasks waited for memory, whatever is available: to 70 % each time.
 #[test]
 fn the_limit_follows_the_stall() {
-    for mpm in [Mpm::Prefork, Mpm::Event] {
+    for mpm in [Mpm::Prefork, Mpm::Worker] {
         on_a_machine(mpm, true, |server| {
             for (stalled, limit) in [(100, 2), (200, 1)] {
                 tell(server, "proc/pressure", &psi(stalled));
@@ -178,7 +178,7 @@ fn the_limit_rises_again_without_a_queue() {
 fn a_cost_is_learned_beside_others_that_wait() {
     let text = "LoadModule cgi_module /usr/lib/apache2/modules/mod_cgi.so\nServerLimit 1\nStartServers 1\nMaxRequestWorkers 8\nMinSpareThreads 1\n\
                 AdmissionGroup one limit=1 queue=6 timeout=120s cost=learn\nAdmissionQueueWorkers 6\nAdmissionUse one\n";
-    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let Some(server) = Server::start(Mpm::Worker, text) else { return };
     let (first, second) = (server.gate("g"), server.gate("h"));
     let mut pending = vec![server.send("/page.cgi?gate=g")];
     server.wait_started(1);

@@ -45,7 +45,9 @@ fn first_come_first_served() {
 
 #[test]
 fn last_come_first_served() {
-    check_order(Mpm::Event, &ONE.replace("timeout", "order=lifo timeout"), ["first", "c", "vip", "b", "a"]);
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
+        check_order(mpm, &ONE.replace("timeout", "order=lifo timeout"), ["first", "c", "vip", "b", "a"]);
+    }
 }
 
 #[test]
@@ -53,7 +55,9 @@ fn by_priority() {
     let text = format!(
         "{ONE}AdmissionPriority -5 \"%{{QUERY_STRING}} =~ /vip/\"\nAdmissionPriority 5 \"%{{QUERY_STRING}} =~ /id=a/\"\n"
     );
-    check_order(Mpm::Prefork, &text, ["first", "vip", "b", "c", "a"]);
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
+        check_order(mpm, &text, ["first", "vip", "b", "c", "a"]);
+    }
 }
 
 /// Retry-After is the time after which there may be room: what the page took the last time, and up to half of that more.
@@ -133,7 +137,7 @@ fn let_in_under_overload(server: &Server) -> Vec<u32> {
 /// and of the others the newest goes first.
 #[test]
 fn an_adaptive_queue_turns_round_under_overload() {
-    for mpm in [Mpm::Prefork, Mpm::Event] {
+    for mpm in [Mpm::Prefork, Mpm::Worker] {
         let mut let_in = Vec::new();
         // Where the machine stood still for a second, all have given up meanwhile: there is no order to see.
         for _ in 0..5 {
@@ -282,7 +286,7 @@ fn who_leaves_has_no_error_page() {
 /// Of twelve workers three may wait: the others serve files, and who comes too much is turned away at once.
 #[test]
 fn few_workers_wait_and_files_are_served() {
-    for mpm in [Mpm::Prefork, Mpm::Event] {
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
         let text = ONE.replace("AdmissionQueueWorkers 10", "AdmissionQueueWorkers 3");
         let Some(server) = Server::start(mpm, &text) else { return };
         server.wait_all_begun(mpm);

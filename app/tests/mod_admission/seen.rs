@@ -24,7 +24,7 @@ fn a_page_knows_that_it_waited() {
     let told = "<!--#echo var=\"ADMISSION_GROUP\" --> <!--#echo var=\"ADMISSION_RESULT\" -->";
     let text = "AdmissionGroup one limit=1 queue=2 timeout=60s key=server handler=any\nAdmissionUse one\n\
                 Header set X-Admission \"%{ADMISSION_RESULT}e\" env=ADMISSION_RESULT\n";
-    for mpm in [Mpm::Prefork, Mpm::Event] {
+    for mpm in [Mpm::Prefork, Mpm::Worker] {
         let files = [("www/told.shtml", told)];
         let Some(server) = Server::told(&Told { mpm, php: Php::None, text, files: &files }) else { return };
         let gate = server.gate("g");

@@ -99,9 +99,19 @@ fn check_turned_away_from_one(server: &Server, expected: u64) {
 /// A page that says why somebody was turned away, and is a program of the same group, has no permit then: it is not started.
 #[test]
 fn error_page_that_is_a_program() {
-    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
-        let group = "AdmissionGroup one limit=1 key=server\nAdmissionUse one\nErrorDocument 503 /error.cgi?id=sorry\n";
-        let Some(server) = Server::start(mpm, group) else { return };
+    let behind = "<Location /behind>\nProxyPass http://127.0.0.1:PORT/page.cgi disablereuse=On\n</Location>\n";
+    for (mpm, php, more, error) in [
+        (Mpm::Prefork, Php::None, "", "/error.cgi"),
+        (Mpm::Worker, Php::None, "", "/error.cgi"),
+        (Mpm::Event, Php::None, "", "/error.cgi"),
+        (Mpm::Prefork, Php::Module, "", "/page.php"),
+        (Mpm::Event, Php::Fpm, "", "/page.php"),
+        (Mpm::Event, Php::None, behind, "/behind"),
+    ] {
+        let text = format!(
+            "AdmissionGroup one limit=1 key=server\nAdmissionUse one\nErrorDocument 503 {error}?id=sorry\n{more}"
+        );
+        let Some(server) = Server::told(&Told { mpm, php, text: &text, files: &[] }) else { return };
         server.wait_all_begun(mpm);
         let gate = server.gate("g");
         let held = server.send("/page.cgi?gate=g");

@@ -59,7 +59,7 @@ enum Action {
     },
     /// Run the long checks that need a machine of their own, or those that are named
     Check {
-        /// storm, confinement, user, hybrid, reboot, unit, clock, container, in-place, admission
+        /// Names of checks; all if none
         #[arg(value_parser = clap::builder::PossibleValuesParser::new(check::names()))]
         names: Vec<String>,
     },

@@ -82,6 +82,19 @@ while True:
 '
 ";
 
+/// Files of nearly BOUND MiB, read in the server's unit again and again: the kernel keeps them as long as nothing else needs the room.
+const READ: &str = "\
+echo $$ > \"$1/cgroup.procs\"
+cat /var/tmp/large > /dev/null; cat /var/tmp/large > /dev/null; cat /var/tmp/large > /dev/null
+touch /run/taken
+sleep 1000
+";
+const FILES: &str = "\
+dd if=/dev/zero of=/var/tmp/large bs=1M count=$((BOUND - LEFT)) 2> /dev/null
+sync; echo 3 > /proc/sys/vm/drop_caches
+systemd-run --quiet --collect --unit=hog sh OURS/read /sys/fs/cgroup$(systemctl show -P ControlGroup admission)
+";
+
 /// Until it has what it takes.
 const TAKEN: &str = "while [ ! -e /run/taken ]; do systemctl -q is-active hog || exit 1; sleep 0.1; done";
 
@@ -102,7 +115,9 @@ struct Case {
 pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
     let guest = machine.guest();
     install(&guest)?;
-    let hog = HOG.replace("BOUND", &BOUND.to_string()).replace("LEFT", &LEFT.to_string()).replace("OURS", OURS);
+    let sized =
+        |text: &str| text.replace("BOUND", &BOUND.to_string()).replace("LEFT", &LEFT.to_string()).replace("OURS", OURS);
+    let hog = sized(HOG);
     let (inside, outside) = (hog.replace("PLACE", "$group"), hog.replace("PLACE", ""));
     let none = String::new;
     let cases = [
@@ -118,6 +133,13 @@ pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
             properties: format!("-p MemoryMax={BOUND}M"),
             before: none(),
             hog: outside,
+            falls: false,
+        },
+        Case {
+            what: "the unit's memory.max, full of files",
+            properties: format!("-p MemoryMax={BOUND}M"),
+            before: none(),
+            hog: sized(FILES),
             falls: false,
         },
         Case {
@@ -169,7 +191,7 @@ fn install(guest: &Guest) -> anyhow::Result<()> {
     ensure!(status.success(), "mod_admission does not build; the compiler's own message stands above");
     guest.put(&folder.join("mod_admission.so"), &format!("{OURS}/mod_admission.so"))?;
     std::fs::remove_dir_all(&folder)?;
-    for (name, text) in [("admission.conf", SERVER), ("wait", WAIT), ("take", TAKE)] {
+    for (name, text) in [("admission.conf", SERVER), ("wait", WAIT), ("take", TAKE), ("read", READ)] {
         let text = text.replace("OURS", OURS);
         guest.sh(&format!("cat > {OURS}/{name} <<'END'\n{text}END\nchmod 755 {OURS} {OURS}/{name}"), SHORT)?;
     }
@@ -177,23 +199,31 @@ fn install(guest: &Guest) -> anyhow::Result<()> {
 }
 
 fn follow(seen: &mut Seen, guest: &Guest, case: &Case) -> anyhow::Result<()> {
-    guest.sh(
-        &format!("{}\n{}", case.before, START.replace("PROPERTIES", &case.properties).replace("OURS", OURS)),
-        SHORT,
-    )?;
-    until(guest, "it runs", |group| group["limit"] == 4)?;
+    let start = START.replace("PROPERTIES", &case.properties).replace("OURS", OURS);
+    guest.sh(&format!("{}\n{start}", case.before), SHORT)?;
+    until(guest, "it runs", |status| limit(status) == Some(4))?;
     let holders = ask(guest, 4)?;
-    let before = until(guest, "four are held", |group| group["held"] == 4)?;
+    until(guest, "four are held", |status| status["groups"][0]["held"] == 4)?;
     guest.sh(&format!("rm -f /run/taken\n{}{TAKEN}", case.hog), SHORT)?;
     let waiter = ask(guest, 1)?;
-    // Where it need not follow, the fifth gets a permit of its own: nothing is against it.
-    let then = until(guest, "the limit follows", |group| group["limit"] == if case.falls { 1 } else { 5 })?;
+    // Where it need not follow, the fifth gets a permit of its own, as nothing is against it, and keeps it.
+    let then = if case.falls { 1 } else { 5 };
+    let changed = until(guest, "the limit follows", |status| limit(status) == Some(then))?;
     let memory = guest.sh(MEMORY, SHORT)?;
     let mut mib = memory.lines().map(|line| line.parse::<u64>().map(|bytes| bytes >> 20));
     let mut next = || mib.next().context("no number")?.context("not a number");
     let (available, used) = (next()?, next()?);
-    guest.sh(END_HOG, SHORT)?;
-    let over = until(guest, "it rises when that is over", |group| group["limit"] == 5)?;
+    let over = if case.falls {
+        guest.sh(END_HOG, SHORT)?;
+        until(guest, "it rises when that is over", |status| limit(status) == Some(5))?;
+        "5"
+    } else {
+        let later = written(&changed) + 5.0;
+        let stayed = until(guest, "rounds go by", |status| written(status) > later)?;
+        seen.expect(limit(&stayed) == Some(5), || format!("{}: the limit is {:?} later", case.what, limit(&stayed)));
+        guest.sh(END_HOG, SHORT)?;
+        "–"
+    };
     guest.sh("touch /run/admission/open", SHORT)?;
     for asked in [holders, waiter] {
         let said = asked.finish(SHORT)?;
@@ -202,11 +232,18 @@ fn follow(seen: &mut Seen, guest: &Guest, case: &Case) -> anyhow::Result<()> {
         });
     }
     guest.sh("systemctl stop admission", SHORT)?;
-    seen.say(format!(
-        "| {} | {available} MiB | {used} MiB taken | {} | {} | {} |",
-        case.what, before["limit"], then["limit"], over["limit"]
-    ));
+    seen.say(format!("| {} | {available} MiB | {used} MiB taken | 4 | {then} | {over} |", case.what));
     Ok(())
+}
+
+/// The limit in force.
+fn limit(status: &Value) -> Option<u64> {
+    status["groups"][0]["limit"].as_u64()
+}
+
+/// When it was written, in seconds since 1970.
+fn written(status: &Value) -> f64 {
+    status["written"].as_f64().unwrap_or_default()
 }
 
 /// Bytes that the machine has left, and that the unit has taken.
@@ -222,15 +259,14 @@ fn ask(guest: &Guest, requests: u32) -> anyhow::Result<Going> {
     ))
 }
 
-/// The group, as status.json has it as soon as something holds of it.
+/// status.json, as soon as something holds of it.
 fn until(guest: &Guest, what: &str, holds: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
     let end = Instant::now() + SHORT;
     loop {
         let said = guest.run("cat /run/admission/admission/status.json", SHORT)?;
         let status: Value = serde_json::from_str(&said.out).unwrap_or_default();
-        let group = &status["groups"][0];
-        if holds(group) {
-            return Ok(group.clone());
+        if holds(&status) {
+            return Ok(status);
         }
         if Instant::now() > end {
             let log = guest.run("cat /run/admission/error.log; journalctl --no-pager -u admission -u hog", SHORT)?;
