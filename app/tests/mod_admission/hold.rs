@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::oracle::{Killed, most_at_once};
-use crate::server::{Gate, Mpm, Php, Server, Told, kill, wait};
+use crate::server::{Gate, Mpm, Php, Server, Told, behind, kill, wait};
 use rustix::process::Signal;
 
 const HOLD: &str = "AdmissionGroup one limit=1\nAdmissionUse one\nAdmissionHoldFd on\n";
@@ -214,13 +214,12 @@ fn no_lock_is_left_open() {
 }
 
 const EVERYWHERE: &str = "AdmissionUse one\n";
-/// The server is its own backend, where nobody is counted.
-const BEHIND: &str =
-    "<Location /behind>\nAdmissionUse one\nProxyPass http://127.0.0.1:PORT/page.cgi disablereuse=On\n</Location>\n";
 
 /// Who reads slowly keeps what was given to him until the last byte, where the group says so.
 #[test]
 fn until_the_last_byte() {
+    let proxied = behind(EVERYWHERE);
+    let behind = proxied.as_str();
     for (mpm, php, uses, page) in [
         (Mpm::Prefork, Php::None, EVERYWHERE, "/page.probe"),
         (Mpm::Event, Php::None, EVERYWHERE, "/page.probe"),
@@ -230,9 +229,9 @@ fn until_the_last_byte() {
         (Mpm::Prefork, Php::Module, EVERYWHERE, "/page.php"),
         (Mpm::Event, Php::Fpm, EVERYWHERE, "/page.php"),
         (Mpm::Worker, Php::Fpm, EVERYWHERE, "/page.php"),
-        (Mpm::Prefork, Php::None, BEHIND, "/behind"),
-        (Mpm::Worker, Php::None, BEHIND, "/behind"),
-        (Mpm::Event, Php::None, BEHIND, "/behind"),
+        (Mpm::Prefork, Php::None, behind, "/behind"),
+        (Mpm::Worker, Php::None, behind, "/behind"),
+        (Mpm::Event, Php::None, behind, "/behind"),
     ] {
         // Other handlers than this one wait for the client themselves.
         let holds: &[&str] = if page == "/page.probe" { &["response", "handler"] } else { &["response"] };
@@ -347,6 +346,8 @@ fn more_permits_than_workers_are_counted() {
 /// A client that leaves ends nothing: the permit is held as long as the handler runs.
 #[test]
 fn who_leaves_while_the_handler_runs_frees_nothing() {
+    let proxied = behind(EVERYWHERE);
+    let behind = proxied.as_str();
     for (mpm, php, uses, page) in [
         (Mpm::Prefork, Php::None, EVERYWHERE, "/page.cgi"),
         (Mpm::Prefork, Php::None, EVERYWHERE, "/page.probe"),
@@ -357,7 +358,7 @@ fn who_leaves_while_the_handler_runs_frees_nothing() {
         (Mpm::Event, Php::None, EVERYWHERE, "/page.cgi"),
         (Mpm::Event, Php::None, EVERYWHERE, "/page.probe"),
         (Mpm::Event, Php::Fpm, EVERYWHERE, "/page.php"),
-        (Mpm::Event, Php::None, BEHIND, "/behind"),
+        (Mpm::Event, Php::None, behind, "/behind"),
     ] {
         let text = format!("AdmissionGroup one limit=1\n{uses}");
         let Some(server) = Server::told(&Told { mpm, php, text: &text, files: &[] }) else { continue };

@@ -3,7 +3,7 @@
 
 use crate::client::Answer;
 use crate::oracle::{Killed, most_at_once};
-use crate::server::{Mpm, Php, Server, Told, answered, wait};
+use crate::server::{Mpm, Php, Server, Told, answered, behind, wait};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use testkit::skip::skipped;
@@ -112,23 +112,24 @@ fn event_php_fpm() {
     check(Mpm::Event, Php::Fpm, GROUP, "/page.php");
 }
 
-/// The backend is the server itself, whose second door counts nobody. A connection to it that was kept would take one of its processes.
-const BEHIND: &str = "AdmissionGroup two limit=2\n<Location /behind>\nAdmissionUse two\n\
-                      ProxyPass http://127.0.0.1:PORT/page.cgi disablereuse=On\n</Location>\n";
+fn check_behind(mpm: Mpm) {
+    let text = format!("AdmissionGroup two limit=2\n{}", behind("AdmissionUse two\n"));
+    check(mpm, Php::None, &text, "/behind");
+}
 
 #[test]
 fn prefork_proxy_http() {
-    check(Mpm::Prefork, Php::None, BEHIND, "/behind");
+    check_behind(Mpm::Prefork);
 }
 
 #[test]
 fn worker_proxy_http() {
-    check(Mpm::Worker, Php::None, BEHIND, "/behind");
+    check_behind(Mpm::Worker);
 }
 
 #[test]
 fn event_proxy_http() {
-    check(Mpm::Event, Php::None, BEHIND, "/behind");
+    check_behind(Mpm::Event);
 }
 
 /// A certificate and its key; `None`, and the reason is said, where there is nothing to make or use one.

@@ -164,6 +164,12 @@ pub(crate) fn module_file() -> Option<&'static Path> {
     built().map(|built| built.module.as_path())
 }
 
+/// A program behind a proxy, as `/behind`, with directives of its place. The backend is the server itself, whose second door counts nobody; a
+/// connection to it that was kept would take one of its processes.
+pub(crate) fn behind(more: &str) -> String {
+    format!("<Location /behind>\n{more}ProxyPass http://127.0.0.1:PORT/page.cgi disablereuse=On\n</Location>\n")
+}
+
 impl Server {
     /// `None`, and the reason is said, where it cannot be.
     pub(crate) fn start(mpm: Mpm, text: &str) -> Option<Server> {

@@ -1,7 +1,7 @@
 //! The shapes of requests that other limiters count wrongly: each takes a permit once, and gives it back.
 
 use crate::oracle::order;
-use crate::server::{Mpm, Php, Server, Told, wait};
+use crate::server::{Mpm, Php, Server, Told, behind, wait};
 use std::os::unix::fs::PermissionsExt;
 
 /// How a request for the one page of a program is written.
@@ -99,7 +99,8 @@ fn check_turned_away_from_one(server: &Server, expected: u64) {
 /// A page that says why somebody was turned away, and is a program of the same group, has no permit then: it is not started.
 #[test]
 fn error_page_that_is_a_program() {
-    let behind = "<Location /behind>\nProxyPass http://127.0.0.1:PORT/page.cgi disablereuse=On\n</Location>\n";
+    let proxied = behind("");
+    let behind = proxied.as_str();
     for (mpm, php, more, error) in [
         (Mpm::Prefork, Php::None, "", "/error.cgi"),
         (Mpm::Worker, Php::None, "", "/error.cgi"),

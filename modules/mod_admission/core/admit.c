@@ -86,25 +86,28 @@ static bool others_first(const attempt *a, unsigned k, int turn) {
   return queue_before(a->table, a->place[k].entry, &mine, a->now_ns) > 0;
 }
 
-/* Takes a permit of one layer; false when it is full and that counts. Where that is only observed, it goes in all the same. */
+/* Tries once to take a permit of layer k, where its place is now. Where that is only observed it goes in though it is `over` the limit. */
+static take_result try_take(const attempt *a, unsigned k, bool enforced, bool *over, adm_taken *taken) {
+  const layer_place *place = &a->place[k];
+  uint32_t cost = a->request->layer[k].cost, limit = limit_of(a, k);
+  uint64_t token = token_for(a, cost);
+  *over = !enforced && permits_within(a->table, place->entry) + cost > limit;
+  if (*over) token |= TOKEN_OVER;
+  return permit_take(a->table, place->entry, place->key, token, enforced ? limit : ADM_UNLIMITED, a->now_ns, taken);
+}
+
+/* Takes a permit of one layer; false when it is full and that counts. */
 static bool take(attempt *a, unsigned k, int turn) {
   layer_place *place = &a->place[k];
-  uint64_t token = token_for(a, a->request->layer[k].cost);
   uint32_t limit = limit_of(a, k);
   adm_taken taken = {0};
-  bool others_wait = others_first(a, k, turn);
-  bool enforced = place->mode == ADM_ENFORCE && !a->request->observe;
-  bool over = !enforced && permits_within(a->table, place->entry) + a->request->layer[k].cost > limit;
-  if (over) token |= TOKEN_OVER;
-  uint32_t most = enforced ? limit : ADM_UNLIMITED;
-  take_result result = others_wait && enforced
-                           ? FULL
-                           : permit_take(a->table, place->entry, place->key, token, most, a->now_ns, &taken);
+  bool others_wait = others_first(a, k, turn), enforced = place->mode == ADM_ENFORCE && !a->request->observe, over = false;
+  take_result result = others_wait && enforced ? FULL : try_take(a, k, enforced, &over, &taken);
   if (others_wait) taken.weight = permits_weight(a->table, place->entry);
   for (int again = 0; result == MOVED && again < 4; again++) {
     find_place(a, k);
     if (!place->entry) return true;
-    result = permit_take(a->table, place->entry, place->key, token, most, a->now_ns, &taken);
+    result = try_take(a, k, enforced, &over, &taken);
   }
   bool full = result == FULL || over, is_first = full && (enforced || a->over == 0);
   if (is_first || a->answer->limit == 0) {

@@ -49,7 +49,7 @@ static inline uint64_t permits_held(const adm_table *table, adm_entry *entry) {
   return sum;
 }
 
-/* What those hold that a limit would have let in: who is only observed, and over it, would not be there, and is in nobody's way. */
+/* What those hold or claim that a limit would have let in: who is only observed, and over it, would not be there. */
 static inline uint64_t permits_within(const adm_table *table, adm_entry *entry) {
   const _Atomic uint64_t *cell = cells_of(entry), *end = cell + cells_in_use(table, entry);
   uint64_t sum = 0;

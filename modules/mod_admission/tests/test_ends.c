@@ -4,23 +4,12 @@
 #include "../ends.h"
 #include "../process.h"
 #include "check.h"
+#include "child.h"
 
 #include <grp.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-static pid_t child(void) {
-  pid_t child = fork();
-  if (child < 0) abort();
-  if (child != 0) return child;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (;;) pause();
-}
 
 /* Ends it, and leaves it a zombie. */
 static void end(pid_t pid) {
@@ -162,13 +151,9 @@ static void no_room(void) {
 
 int main(void) {
   no_room();
-#ifdef SYS_pidfd_open
-  int descriptor = (int)syscall(SYS_pidfd_open, getpid(), 0);
-  if (descriptor < 0) return nothing_tried("test_ends", "no descriptors of processes");
-  close(descriptor);
+  if (!has_descriptors()) return nothing_tried("test_ends", "no descriptors of processes");
   seen_to_end();
   in_any_order();
   hidden();
-#endif
   return checked("test_ends");
 }
