@@ -248,7 +248,7 @@ typedef struct adm_request {
   bool hold_file;         /* the permit is tied to a program (AdmissionHoldFd) */
   bool tells_later;       /* ADM_REJECTED is not counted: the caller may ask once more, and then calls adm_tell_rejected */
   int32_t priority;       /* lower goes first */
-  uint32_t slice_ms;      /* how often a waiting request looks around (client gone, settings changed); 0: 250 */
+  uint32_t slice_ms;      /* how often a waiting request looks around (client gone, settings changed); 0: as many wait */
   const adm_client *client; /* NULL: nobody is asked */
   void *world;              /* the client's */
 } adm_request;

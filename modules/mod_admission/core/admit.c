@@ -9,7 +9,6 @@
 
 #include <time.h>
 
-#define SLICE_MS 250
 #define MOVES_AT_ONCE 8 /* from one queue to another before it pauses */
 #define MOVES 1000      /* in all */
 
@@ -213,9 +212,9 @@ static bool goes_unwoken(const attempt *a, unsigned k, uint32_t place, uint64_t 
  * in whose queue it has to wait next. */
 static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, int *full) {
   adm_entry *entry = a->place[k].entry;
-  uint64_t slice = (uint64_t)(a->request->slice_ms ? a->request->slice_ms : SLICE_MS) * 1000000u;
   for (;;) {
-    uint64_t left = rest(a, (unsigned)k);
+    uint64_t left = rest(a, (unsigned)k), given = (uint64_t)a->request->slice_ms * 1000000u;
+    uint64_t slice = given ? given : queue_slice_ns(queue_length(a->table, entry));
     bool woken = queue_sleep(a->table, entry, place, token, left < slice ? left : slice);
     a->now_ns = adm_now_ns();
     if (!wanted(a)) return ADM_GONE;

@@ -17,10 +17,19 @@
 
 #define NOBODY UINT32_MAX
 #define PATIENCE_NS UINT64_C(100000000)
+#define SHORTEST_SLICE_NS UINT64_C(250000000)
+#define LONGEST_SLICE_NS UINT64_C(1000000000)
+#define APART_NS UINT64_C(5000000)
 
 uint64_t queue_patience_ns(const adm_entry *entry) {
   uint64_t twice = 2 * entry->service_ns;
   return twice > PATIENCE_NS ? twice : PATIENCE_NS;
+}
+
+uint64_t queue_slice_ns(uint32_t length) {
+  uint64_t apart = length * APART_NS;
+  if (apart < SHORTEST_SLICE_NS) return SHORTEST_SLICE_NS;
+  return apart < LONGEST_SLICE_NS ? apart : LONGEST_SLICE_NS;
 }
 
 uint32_t queue_length(const adm_table *table, adm_entry *entry) {

@@ -226,6 +226,10 @@ uint64_t queue_patience_ns(const adm_entry *entry);
 bool queue_overloaded(const adm_table *table, adm_entry *entry, uint32_t at_most, uint64_t now_ns);
 /* Waiters of an entry in any state. */
 uint32_t queue_length(const adm_table *table, adm_entry *entry);
+/* How long a waiter sleeps, unless it is woken, before it looks round (adm_request.slice_ms), where so many wait: a quarter of a second for up
+ * to fifty, so that all together look 200 times a second, and a second from two hundred on. If each of two hundred looks four times a second
+ * they take two per cent of two CPUs from the programs that they wait for. */
+uint64_t queue_slice_ns(uint32_t length);
 /* Whether anybody waits whom a newcomer that is let in up to `at_most` may not go past. */
 bool queue_holds_up(const adm_table *table, adm_entry *entry, uint32_t at_most, uint64_t now_ns);
 static inline bool queue_is_closed(const adm_table *table, adm_entry *entry, uint32_t at_most, uint64_t now_ns) {

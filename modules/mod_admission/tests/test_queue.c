@@ -374,6 +374,15 @@ static void an_adaptive_queue_under_overload(void) {
   table_end(table);
 }
 
+/* All who wait look round 200 times a second together, but each at least once and at most four times. */
+static void many_look_round_less_often(void) {
+  CHECK_EQUAL(queue_slice_ns(1), UINT64_C(250000000));
+  CHECK_EQUAL(queue_slice_ns(50), UINT64_C(250000000));
+  CHECK_EQUAL(queue_slice_ns(100), UINT64_C(500000000));
+  CHECK_EQUAL(queue_slice_ns(200), UINT64_C(1000000000));
+  CHECK_EQUAL(queue_slice_ns(UINT32_MAX), UINT64_C(1000000000));
+}
+
 /* Who looks round, as his time is over, leaves the turn to one who was woken and has not come yet; not to one who was long ago. */
 static void who_looks_round_takes_nobodys_turn(void) {
   adm_table *table = table_of(SMALL);
@@ -845,6 +854,7 @@ int main(int argc, char **argv) {
   a_wait_is_predicted_by_the_order(ADM_LIFO, 1);
   for (int order = ADM_FIFO; order <= ADM_ADAPTIVE; order++) a_wait_for_memory_is_predicted_by_its_holders((adm_order)order);
   an_adaptive_queue_under_overload();
+  many_look_round_less_often();
   who_looks_round_takes_nobodys_turn();
   an_adaptive_queue_turns_round_and_back();
   changes_reach_the_waiting();

@@ -57,6 +57,8 @@ enum Case {
     FilesBeside,
     /// The same with 10, 50 and 200 clients and MaxRequestWorkers 3 to 8, and which of these is the best: plans/admission/worker-limits.toml
     WorkerLimits,
+    /// The best of these beside mod_admission in more blocks, with 10 to 200 clients: plans/admission/beside-the-best.toml
+    BesideTheBest,
 }
 
 impl Case {
@@ -77,6 +79,9 @@ impl Case {
                 "worker-limits",
                 "programs whose memory does not fit, with each MaxRequestWorkers that may be the best",
             ),
+            Case::BesideTheBest => {
+                ("beside-the-best", "the same with the best of these, and files beside it, in more blocks")
+            }
         };
         Heading { name, about }
     }
@@ -152,6 +157,7 @@ fn measure(stand: &Stand, case: Case, flags: &Flags) -> anyhow::Result<Section> 
         Case::Overload => plans::overload(stand, heading, flags),
         Case::FilesBeside => plans::files_beside(stand, heading, flags),
         Case::WorkerLimits => plans::worker_limits(stand, heading, flags),
+        Case::BesideTheBest => plans::beside_the_best(stand, heading, flags),
     }
 }
 

@@ -21,7 +21,10 @@ pub(super) fn overhead(stand: &Stand, heading: Heading, flags: &Flags) -> anyhow
 pub(super) fn overhead_own(stand: &Stand, heading: Heading, flags: &Flags) -> anyhow::Result<Section> {
     let goal = "Goal: the upper end of the interval for mod_admission's CPU time (per answer, below) under 1.015 times that without a limiter.";
     let ran = run(stand, heading, flags, OVERHEAD_PLAN, &[], goal)?;
-    judged(ran, &OVERHEAD)
+    let report = report_of(&ran)?;
+    let mut section = ran.0;
+    section.judgements.extend(judgements(&report, &OVERHEAD));
+    Ok(section)
 }
 
 const OVERHEAD_PLAN: &str = "plans/admission/overhead-own.toml";
@@ -42,13 +45,15 @@ pub(super) fn files_beside(stand: &Stand, heading: Heading, flags: &Flags) -> an
 fn overload_of(stand: &Stand, heading: Heading, flags: &Flags, plan: &str, goal: &str) -> anyhow::Result<Section> {
     let ran = run(stand, heading, flags, plan, &["--make-swap", "1G"], goal)?;
     let report = report_of(&ran)?;
-    let mut section = judged(ran, &OVERLOAD)?;
-    section.judgements.extend(WITHOUT_SWAP.map(|cell| Judgement {
-        what: format!("{cell}: most of the server's memory in swap, MiB,"),
-        found: most_in_swap(&report, cell),
-        limit: Limit::AtMost(0.0),
-    }));
+    let mut section = ran.0;
+    section.judgements.extend(judgements(&report, &OVERLOAD));
+    section.judgements.extend(WITHOUT_SWAP.map(|cell| without_swap(&report, cell)));
     Ok(section)
+}
+
+fn without_swap(report: &Value, cell: &str) -> Judgement {
+    let what = format!("{cell}: most of the server's memory in swap, MiB,");
+    Judgement { what, found: most_in_swap(report, cell), limit: Limit::AtMost(0.0) }
 }
 
 /// The cells of which nothing may be read back from swap.
@@ -99,23 +104,48 @@ const OF_PROGRAMS: Goal = Goal {
 
 const OF_FILES: Goal = Goal { beside: Some("static"), metric: "p99", ..OF_PROGRAMS };
 
+/// A goal of the files beside the programs.
+const fn of_files(what: &'static str, question: &'static str, limit: Limit) -> Goal {
+    Goal { what, question, limit, ..OF_FILES }
+}
+
+const SLOWER: Limit = Limit::AtMost(1.5);
+const QUICKER: Limit = Limit::AtMost(0.05);
+
+const FILES_BESIDE_THE_BEST: [Goal; 8] = [
+    of_files("10 clients: the files' p99, of that beside nobody who waits,", "10, against nobody waiting", SLOWER),
+    of_files("50 clients: the files' p99, of that beside nobody who waits,", "50, against nobody waiting", SLOWER),
+    of_files("100 clients: the files' p99, of that beside nobody who waits,", "100, against nobody waiting", SLOWER),
+    of_files("200 clients: the files' p99, of that beside nobody who waits,", "200, against nobody waiting", SLOWER),
+    of_files(
+        "10 clients: the files' p99, of that with MaxRequestWorkers 4,",
+        "10, against MaxRequestWorkers 4",
+        QUICKER,
+    ),
+    of_files(
+        "50 clients: the files' p99, of that with MaxRequestWorkers 4,",
+        "50, against MaxRequestWorkers 4",
+        QUICKER,
+    ),
+    of_files(
+        "100 clients: the files' p99, of that with MaxRequestWorkers 4,",
+        "100, against MaxRequestWorkers 4",
+        QUICKER,
+    ),
+    of_files(
+        "200 clients: the files' p99, of that with MaxRequestWorkers 4,",
+        "200, against MaxRequestWorkers 4",
+        QUICKER,
+    ),
+];
+
 const OVERLOAD: [Goal; 6] = [
     OF_PROGRAMS,
     Goal { what: "the same of two hundred clients,", question: "two hundred", ..OF_PROGRAMS },
-    Goal {
-        what: "the files' p99, of that beside nobody who waits,",
-        question: "the files, against nobody waiting",
-        limit: Limit::AtMost(1.5),
-        ..OF_FILES
-    },
-    Goal {
-        what: "the same of two hundred clients,",
-        question: "the files of two hundred, against nobody waiting",
-        limit: Limit::AtMost(1.5),
-        ..OF_FILES
-    },
-    Goal { what: "the files' p99, of that with MaxRequestWorkers 4,", limit: Limit::AtMost(0.05), ..OF_FILES },
-    Goal { what: "the same of two hundred clients,", question: "two hundred", limit: Limit::AtMost(0.05), ..OF_FILES },
+    of_files("the files' p99, of that beside nobody who waits,", "the files, against nobody waiting", SLOWER),
+    of_files("the same of two hundred clients,", "the files of two hundred, against nobody waiting", SLOWER),
+    of_files("the files' p99, of that with MaxRequestWorkers 4,", OF_PROGRAMS.question, QUICKER),
+    of_files("the same of two hundred clients,", "two hundred", QUICKER),
 ];
 
 impl Goal {
@@ -139,13 +169,9 @@ impl Goal {
     }
 }
 
-/// The page of a run with what came of its goals.
-fn judged(ran: Ran, goals: &[Goal]) -> anyhow::Result<Section> {
-    let report = report_of(&ran)?;
-    let mut section = ran.0;
-    let judge = |goal: &Goal| Judgement { what: goal.what.to_owned(), found: goal.found(&report), limit: goal.limit };
-    section.judgements.extend(goals.iter().map(judge));
-    Ok(section)
+/// What came of the goals of a run.
+fn judgements(report: &Value, goals: &[Goal]) -> impl Iterator<Item = Judgement> {
+    goals.iter().map(|goal| Judgement { what: goal.what.to_owned(), found: goal.found(report), limit: goal.limit })
 }
 
 /// What webdyno says of a run.
@@ -161,9 +187,37 @@ const OF_THE_BEST: f64 = 0.95;
 pub(super) fn worker_limits(stand: &Stand, heading: Heading, flags: &Flags) -> anyhow::Result<Section> {
     let goal = "Goal: as many answers of the programs as 0.95 times those of the best MaxRequestWorkers, which is the one against which the ratio is \
                 the lowest. Each interval is one of the plan's family of contrasts.";
-    let plan = "plans/admission/worker-limits.toml";
+    Ok(against_the_best(stand, heading, flags, "plans/admission/worker-limits.toml", goal)?.0)
+}
+
+const BESIDE_THE_BEST_PLAN: &str = "plans/admission/beside-the-best.toml";
+
+/// The cells of it of which nothing may be read back from swap.
+const BESIDE_THE_BEST: [&str; 4] =
+    ["10, mod_admission", "50, mod_admission", "100, mod_admission", "200, mod_admission"];
+
+pub(super) fn beside_the_best(stand: &Stand, heading: Heading, flags: &Flags) -> anyhow::Result<Section> {
+    let goal = "Goals: as many answers of the programs as 0.95 times those of the better of MaxRequestWorkers 4 and 5, which the case worker-limits \
+                found to be the best; nothing read back from swap; the files' p99 at most 1.5 times that beside as many programs with nobody \
+                waiting, and at least 20 times lower than with MaxRequestWorkers 4. Judged are the estimates; the intervals are below.";
+    let (mut section, report) = against_the_best(stand, heading, flags, BESIDE_THE_BEST_PLAN, goal)?;
+    section.judgements.extend(judgements(&report, &FILES_BESIDE_THE_BEST));
+    section.judgements.extend(BESIDE_THE_BEST.map(|cell| without_swap(&report, cell)));
+    Ok(section)
+}
+
+/// The page of a run whose contrasts compare mod_admission with numbers of workers, for one number of clients and more; with what webdyno says
+/// of it.
+fn against_the_best(
+    stand: &Stand,
+    heading: Heading,
+    flags: &Flags,
+    plan: &str,
+    goal: &str,
+) -> anyhow::Result<(Section, Value)> {
     let ran = run(stand, heading, flags, plan, &["--make-swap", "1G"], goal)?;
-    let found = best(&report_of(&ran)?);
+    let report = report_of(&ran)?;
+    let found = best(&report);
     let mut section = ran.0;
     let row = |best: &Best| {
         let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), |end| format!("{end:.3}"));
@@ -180,7 +234,7 @@ pub(super) fn worker_limits(stand: &Stand, heading: Heading, flags: &Flags) -> a
         found: Ok(best.ratio),
         limit: Limit::AtLeast(OF_THE_BEST),
     }));
-    Ok(section)
+    Ok((section, report))
 }
 
 /// What does best beside a cell, and what that cell makes of it.
@@ -193,13 +247,16 @@ struct Best {
     high: Option<f64>,
 }
 
-/// Of the contrasts of a report the lowest for each number of clients, with which the cells' names begin.
+/// Of the contrasts of a report the lowest for each number of clients, with which the names of both cells begin.
 fn best(report: &Value) -> Vec<Best> {
     let mut found: Vec<Best> = Vec::new();
     for contrast in report["contrasts"].as_array().into_iter().flatten() {
         let comparison = &contrast["comparison"];
-        let against = contrast["against"][0].as_str().and_then(|name| name.split_once(", "));
-        let (Some(ratio), Some((clients, against))) = (comparison["ratio"].as_f64(), against) else { continue };
+        let named = |side: &str| contrast[side][0].as_str().and_then(|name| name.split_once(", "));
+        let (of, Some((clients, against))) = (named("of"), named("against")) else { continue };
+        let Some(ratio) = comparison["ratio"].as_f64().filter(|_| of.is_some_and(|of| of.0 == clients)) else {
+            continue;
+        };
         let (low, high) = (comparison["low"].as_f64(), comparison["high"].as_f64());
         let this = Best { clients: clients.to_owned(), against: against.to_owned(), ratio, low, high };
         match found.iter_mut().find(|best| best.clients == clients) {
@@ -247,11 +304,13 @@ mod tests {
 
     #[test]
     fn the_best_is_what_is_hardest_to_beat() {
-        let contrast = |against: &str, ratio: f64| serde_json::json!({"of": ["50, mod_admission"], "against": [against], "comparison": {"ratio": ratio, "low": 0.9, "high": null}});
-        let none = serde_json::json!({"against": ["50, MaxRequestWorkers 3"], "comparison": null});
+        let contrast = |against: &str, ratio: f64| serde_json::json!({"of": [if against.starts_with("200") { "200, mod_admission" } else { "50, mod_admission" }], "against": [against], "comparison": {"ratio": ratio, "low": 0.9, "high": null}});
+        let none = serde_json::json!({"of": ["50, mod_admission"], "against": ["50, MaxRequestWorkers 3"], "comparison": null});
+        let of_others = contrast("4, no limit", 0.5);
         let contrasts = [
             contrast("50, MaxRequestWorkers 4", 1.02),
             none,
+            of_others,
             contrast("50, MaxRequestWorkers 5", 0.98),
             contrast("50, MaxRequestWorkers 8", 4.0),
             contrast("200, MaxRequestWorkers 4", 1.0),
@@ -304,12 +363,18 @@ mod tests {
     fn every_goal_is_a_question_of_its_plan() {
         let plan = |name: &str| std::fs::read_to_string(root().join(name)).expect("a plan");
         assert!(plan(OVERHEAD_PLAN).contains(&format!("[variant.{}]", OVERHEAD[0].question)));
-        for overload in ["plans/admission/memory-cliff.toml", "plans/admission/files-beside.toml"].map(plan) {
-            for goal in &OVERLOAD {
+        let asked: [(&str, &[Goal], &[&str]); 3] = [
+            ("plans/admission/memory-cliff.toml", &OVERLOAD, &WITHOUT_SWAP),
+            ("plans/admission/files-beside.toml", &OVERLOAD, &WITHOUT_SWAP),
+            (BESIDE_THE_BEST_PLAN, &FILES_BESIDE_THE_BEST, &BESIDE_THE_BEST),
+        ];
+        for (name, goals, cells) in asked {
+            let overload = plan(name);
+            for goal in goals {
                 assert!(overload.contains(&format!("[[contrast]]\nname = \"{}\"", goal.question)), "{}", goal.question);
                 assert!(goal.beside.is_none_or(|load| overload.contains(&format!("[load.{load}]"))));
             }
-            for cell in WITHOUT_SWAP {
+            for cell in cells {
                 assert!(overload.contains(&format!("[[cell]]\nname = \"{cell}\"")), "{cell}");
             }
         }
