@@ -1261,6 +1261,7 @@ admission-row-rejected = rejected
 admission-row-timeout = timed out
 admission-row-gone = client gone
 admission-row-would-reject = would reject
+admission-row-would-queue = would wait
 admission-row-open = let through
 admission-row-bypass = bypassed
 admission-row-reaped = taken back

@@ -1105,6 +1105,7 @@ admission-row-rejected = 拒否
 admission-row-timeout = 時間切れ
 admission-row-gone = クライアント切断
 admission-row-would-reject = 本来なら拒否
+admission-row-would-queue = 本来なら待ち
 admission-row-open = 制限せず通過
 admission-row-bypass = 対象外
 admission-row-reaped = 回収

@@ -94,7 +94,8 @@ static void give_back_handlers(visit *v) {
   if (v->copies != running.copies) return;
   adm_answer over = v->answer;
   over.permits = 0;
-  unsigned layers = 0, permits = 0, place[ADM_LAYERS];
+  unsigned permits = 0;
+  uint16_t layers = 0, place[ADM_LAYERS];
   for (unsigned k = 0; k < v->layers; k++) {
     place[k] = ADM_LAYERS;
     if (!outlasts_handler(v, k)) continue;

@@ -123,7 +123,7 @@ static bool may_log(int group, uint64_t *suppressed) {
 }
 
 static const char *why(const visit *v) {
-  if (v->answer.outcome == ADM_WOULD_REJECT) return "is full, it only observes";
+  if (v->answer.outcome == ADM_WOULD_REJECT) return "would be full, it only observes";
   if (v->answer.outcome == ADM_TIMEOUT) return "is full, waited in vain";
   return v->answer.outcome == ADM_GONE ? "is full, and the client has gone" : "is full";
 }

@@ -220,11 +220,11 @@ fn a_file_of_others_is_refused() {
     }
 }
 
-/// What observes lets everybody in, and says who would have been turned away or had to wait first.
+/// What observes lets everybody in, and says who would have been turned away and who would have had to wait first.
 #[test]
 fn observing_only_counts() {
-    let by_group = "AdmissionGroup one limit=1 mode=observe queue=5\nAdmissionUse one\n";
-    let by_engine = "AdmissionEngine observe\nAdmissionGroup one limit=1 queue=5\nAdmissionUse one\n";
+    let by_group = "AdmissionGroup one limit=1 mode=observe queue=1\nAdmissionUse one\n";
+    let by_engine = "AdmissionEngine observe\nAdmissionGroup one limit=1 queue=1\nAdmissionUse one\n";
     for (text, engine) in [(by_group, "on"), (by_engine, "observe")] {
         let Some(server) = Server::start(Mpm::Event, text) else { return };
         assert_eq!(server.status()["engine"], engine, "{text}");
@@ -234,10 +234,13 @@ fn observing_only_counts() {
         assert!(held.into_iter().all(|one| one.answer().status == 200));
         server.wait_idle();
         let counts = server.group("one")["counts"].clone();
-        let found = ["admitted", "would_reject", "rejected", "queued"].map(|name| counts[name].as_u64().unwrap_or(99));
-        assert_eq!(found, [1, 2, 0, 0], "{text}");
+        let found = ["admitted", "would_queue", "would_reject", "rejected", "queued"];
+        assert_eq!(found.map(|name| counts[name].as_u64().unwrap_or(99)), [1, 1, 1, 0, 0], "{text}");
         wait("they are logged", || {
-            server.access().iter().filter(|line| line.ends_with("one would-reject")).count() == 2
+            let access = server.access();
+            ["one would-queue", "one would-reject"]
+                .iter()
+                .all(|end| access.iter().filter(|line| line.ends_with(end)).count() == 1)
         });
         assert!(server.log().contains("it only observes"), "{}", server.log());
     }

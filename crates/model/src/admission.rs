@@ -109,8 +109,11 @@ pub struct Counts {
     pub timeout: u64,
     /// The client left while it waited.
     pub gone: u64,
-    /// Let in because the full group only observes.
+    /// Let in because the full group only observes; else turned away.
     pub would_reject: u64,
+    /// The same where it would have waited for its permit.
+    #[serde(default)]
+    pub would_queue: u64,
     /// Let in because the table could not say.
     pub open: u64,
     /// Error pages and requests inside requests, let through.
@@ -205,7 +208,9 @@ impl Counts {
     /// Requests that ran.
     #[must_use]
     pub fn let_in(&self) -> u64 {
-        [self.queued, self.would_reject, self.open].into_iter().fold(self.admitted, u64::saturating_add)
+        [self.queued, self.would_reject, self.would_queue, self.open]
+            .into_iter()
+            .fold(self.admitted, u64::saturating_add)
     }
 
     /// Requests that were turned away, at once or after a wait.

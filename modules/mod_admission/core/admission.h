@@ -96,7 +96,8 @@ typedef struct adm_counts {
   _Atomic uint64_t rejected;     /* no permit, and no place in the queue or no use in waiting */
   _Atomic uint64_t timeout;      /* waited in vain */
   _Atomic uint64_t gone;         /* the client left while it waited */
-  _Atomic uint64_t would_reject; /* observe: let through although no permit was free */
+  _Atomic uint64_t would_reject; /* observe: let through, and would have been turned away */
+  _Atomic uint64_t would_queue;  /* observe: let through at once, and would have waited */
   _Atomic uint64_t open;         /* let through because the table could not say: table full, no owner */
   _Atomic uint64_t bypass;       /* error pages and requests inside requests that were let through */
   _Atomic uint64_t reaped;       /* permits of dead processes taken back */
@@ -115,7 +116,7 @@ typedef struct adm_group {
   _Atomic uint32_t limit, settings_limit, queue, timeout_ms, status, cost, settings_cost, min, max;
   _Atomic uint32_t mode, order, adaptive, learn, hold;
   _Atomic uint32_t retired;    /* how many configurations in a row have not named it: its place may be given to another */
-  _Atomic uint32_t full;       /* how often somebody was turned away, or would have been, by `limit` itself and no lower one of his own */
+  _Atomic uint32_t full;       /* how often somebody was turned away, or would have been, by `limit` itself and no lower one of his own; also who would have waited */
   adm_counts counts;
   adm_histogram wait, service;
 } adm_group;
@@ -248,7 +249,7 @@ typedef struct adm_request {
   bool hold_file;         /* the permit is tied to a program (AdmissionHoldFd) */
   bool tells_later;       /* ADM_REJECTED is not counted: the caller may ask once more, and then calls adm_tell_rejected */
   int32_t priority;       /* lower goes first */
-  uint32_t slice_ms;      /* how often a waiting request looks around (client gone, settings changed); 0: as many wait */
+  uint32_t slice_ms;      /* how often a waiting request looks around (client gone, settings changed); 0: the less often the more wait */
   const adm_client *client; /* NULL: nobody is asked */
   void *world;              /* the client's */
 } adm_request;
@@ -257,6 +258,7 @@ typedef enum {
   ADM_ADMITTED,     /* at once */
   ADM_QUEUED,       /* admitted after a wait */
   ADM_WOULD_REJECT, /* admitted because the full group only observes */
+  ADM_WOULD_QUEUE,  /* the same where it would have waited for its permit */
   ADM_OPEN,         /* admitted because the table could not say */
   ADM_REJECTED,     /* no permit, and no place in the queue or no use in waiting */
   ADM_TIMEOUT,      /* waited in vain */
@@ -267,13 +269,14 @@ typedef enum {
 typedef struct adm_permit {
   adm_entry *entry;
   uint32_t cell;
-  uint32_t layer; /* which of the request's it is of */
+  uint16_t layer; /* which of the request's it is of */
+  bool delayed;   /* its layer only observes, and would have had it wait */
   uint64_t token; /* 0: none */
 } adm_permit;
 
 typedef struct adm_answer {
   adm_outcome outcome;
-  int group;              /* the group that was full (or, of those that only observe, the first that would have been), -1 when none was */
+  int group;              /* the group that was full (of those that only observe the first that would have turned it away, or else had it wait), -1 when none was */
   uint32_t limit, held;   /* of that group's entry, or of the first layer's */
   uint64_t wait_ns;       /* how long it waited */
   uint64_t predicted_ns;  /* when a rejected client may find a permit, as far as the means tell; 0: unknown */
@@ -293,7 +296,7 @@ void adm_tell_rejected(adm_table *table, const adm_answer *answer);
 void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void *world);
 
 static inline bool adm_was_admitted(adm_outcome outcome) { return outcome <= ADM_OPEN; }
-const char *adm_outcome_name(adm_outcome outcome); /* "admit", "queued", "would-reject", "open", "reject", "timeout", "gone" */
+const char *adm_outcome_name(adm_outcome outcome); /* "admit", "queued", "would-reject", "would-queue", "open", "reject", "timeout", "gone" */
 
 /* The byte of the hold file that stands for a permit; that of another table, before or after a restart, is another. */
 uint64_t adm_hold_byte(const adm_table *table, const adm_permit *permit);

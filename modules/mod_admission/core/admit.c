@@ -5,7 +5,7 @@
  * requests never wait for each other, whatever layers they share. It waits in the queue of the layer that was full and
  * starts anew when its turn comes there; its age, which the order of a queue goes by, stays that of its arrival.
  */
-#include "permit.h"
+#include "observe.h"
 
 #include <time.h>
 
@@ -18,6 +18,8 @@ typedef struct layer_place {
   uint64_t key;
   adm_group *group;
   uint32_t mode;
+  uint32_t held; /* what others' permits weighed there when this one was taken, or was not */
+  bool over;     /* there was no room; where that is only observed it was taken all the same */
 } layer_place;
 
 /* A request while it is decided about. */
@@ -30,7 +32,8 @@ typedef struct attempt {
   uint64_t joined_ns; /* when it came to the queue that it waits in, or would */
   uint64_t longest_ns; /* that it may wait, whatever its group says */
   layer_place place[ADM_LAYERS];
-  uint32_t over;     /* a bit for each layer that was full and only observes */
+  uint32_t refused;  /* a bit for each layer that only observes, and would have turned it away */
+  uint32_t delayed;  /* a bit for each that would have had it wait */
   uint32_t no_place; /* a bit for each layer in which there was no cell for the permit */
 } attempt;
 
@@ -85,44 +88,75 @@ static bool others_first(const attempt *a, unsigned k, int turn) {
   return queue_before(a->table, a->place[k].entry, &mine, a->now_ns) > 0;
 }
 
-/* Tries once to take a permit of layer k, where its place is now. Where that is only observed it goes in though it is `over` the limit. */
-static take_result try_take(const attempt *a, unsigned k, bool enforced, bool *over, adm_taken *taken) {
+/* Tries once to take a permit of layer k, where its place is now. Where that is only observed it goes in though it is `over` the limit, or
+ * others would go first. */
+static take_result try_take(const attempt *a, unsigned k, bool enforced, bool others_wait, bool *over, adm_taken *taken) {
   const layer_place *place = &a->place[k];
   uint32_t cost = a->request->layer[k].cost, limit = limit_of(a, k);
   uint64_t token = token_for(a, cost);
-  *over = !enforced && permits_within(a->table, place->entry) + cost > limit;
+  *over = !enforced && (others_wait || !observe_has_room(a->table, place->entry, limit, cost, a->now_ns));
   if (*over) token |= TOKEN_OVER;
   return permit_take(a->table, place->entry, place->key, token, enforced ? limit : ADM_UNLIMITED, a->now_ns, taken);
+}
+
+static bool is_enforced(const attempt *a, unsigned k) { return a->place[k].mode == ADM_ENFORCE && !a->request->observe; }
+
+/* Says which layer was full. */
+static void tell_of(attempt *a, unsigned k) {
+  a->answer->group = a->request->layer[k].group;
+  a->answer->limit = limit_of(a, k);
+  a->answer->held = a->place[k].held;
 }
 
 /* Takes a permit of one layer; false when it is full and that counts. */
 static bool take(attempt *a, unsigned k, int turn) {
   layer_place *place = &a->place[k];
-  uint32_t limit = limit_of(a, k);
   adm_taken taken = {0};
-  bool others_wait = others_first(a, k, turn), enforced = place->mode == ADM_ENFORCE && !a->request->observe, over = false;
-  take_result result = others_wait && enforced ? FULL : try_take(a, k, enforced, &over, &taken);
+  bool others_wait = others_first(a, k, turn), enforced = is_enforced(a, k), over = false;
+  take_result result = others_wait && enforced ? FULL : try_take(a, k, enforced, others_wait, &over, &taken);
   if (others_wait) taken.weight = permits_weight(a->table, place->entry);
   for (int again = 0; result == MOVED && again < 4; again++) {
     find_place(a, k);
     if (!place->entry) return true;
-    result = try_take(a, k, enforced, &over, &taken);
+    result = try_take(a, k, enforced, others_wait, &over, &taken);
   }
-  bool full = result == FULL || over, is_first = full && (enforced || a->over == 0);
-  if (is_first || a->answer->limit == 0) {
-    a->answer->limit = limit;
-    a->answer->held = taken.weight < UINT32_MAX ? (uint32_t)taken.weight : UINT32_MAX;
+  place->held = taken.weight < UINT32_MAX ? (uint32_t)taken.weight : UINT32_MAX;
+  place->over = result == FULL || (over && result != MOVED);
+  if (place->over && enforced) {
+    tell_of(a, k);
+    return false;
   }
-  if (full) {
-    if (is_first) a->answer->group = a->request->layer[k].group;
-    if (enforced) return false;
-    a->over |= 1u << k;
+  if (a->answer->limit == 0) {
+    a->answer->limit = limit_of(a, k);
+    a->answer->held = place->held;
   }
   if (result == TAKEN)
-    a->answer->permit[a->answer->permits++] = (adm_permit){place->entry, taken.cell, k, taken.token};
-  else if (!(a->over >> k & 1))
+    a->answer->permit[a->answer->permits++] = (adm_permit){.entry = place->entry, .cell = taken.cell, .layer = (uint16_t)k, .token = taken.token};
+  else if (!place->over)
     a->no_place |= 1u << k;
   return true;
+}
+
+/* Whether a request for which layer k, which only observes, had no room would have waited there. */
+static bool would_wait(const attempt *a, unsigned k) {
+  const adm_group *manners = manners_of(a, k), *room = &a->table->shared->group[ADM_GROUP_WAITING];
+  uint32_t queue = a->request->may_wait ? manners->queue : 0, cost = a->request->layer[k].cost;
+  if (room->mode != ADM_OFF && queue > room->limit) queue = room->limit;
+  observed who = {.limit = limit_of(a, k), .cost = cost, .queue = queue, .may_ns = (uint64_t)manners->timeout_ms * 1000000u};
+  return observe_would_wait(a->table, a->place[k].entry, &who, a->now_ns);
+}
+
+/* What would have become of one who has all permits, in the layers that only observe, each by itself. Told of is the first that would have
+ * turned it away, or else the first that would have had it wait. */
+static void foresee(attempt *a) {
+  for (unsigned k = 0; k < a->request->layers; k++) {
+    if (!a->place[k].entry || !a->place[k].over) continue;
+    bool waits = would_wait(a, k);
+    if (a->refused == 0 && (!waits || a->delayed == 0)) tell_of(a, k);
+    if (waits) a->delayed |= 1u << k;
+    else a->refused |= 1u << k;
+  }
+  for (unsigned i = 0; i < a->answer->permits; i++) a->answer->permit[i].delayed = a->delayed >> a->answer->permit[i].layer & 1;
 }
 
 static void give_back(adm_table *table, adm_answer *answer, uint64_t now_ns) {
@@ -135,14 +169,12 @@ static void give_back(adm_table *table, adm_answer *answer, uint64_t now_ns) {
 /* Whether layer k is full by the looks of it, and that counts: nothing is taken. Who takes the permits of narrow layers only to find a wide
  * one full keeps others out of the narrow ones meanwhile, who may be turned away there. */
 static bool looks_full(attempt *a, unsigned k, int turn) {
-  const layer_place *place = &a->place[k];
+  layer_place *place = &a->place[k];
   if (!place->entry || place->entry->key != place->key || place->group->mode != ADM_ENFORCE || a->request->observe) return false;
   uint64_t weight = permits_held(a->table, place->entry);
-  uint32_t limit = limit_of(a, k);
-  if (weight + a->request->layer[k].cost <= limit && !others_first(a, k, turn)) return false;
-  a->answer->group = a->request->layer[k].group;
-  a->answer->limit = limit;
-  a->answer->held = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
+  if (weight + a->request->layer[k].cost <= limit_of(a, k) && !others_first(a, k, turn)) return false;
+  place->held = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
+  tell_of(a, k);
   return true;
 }
 
@@ -151,28 +183,28 @@ static bool looks_full(attempt *a, unsigned k, int turn) {
 static int take_all(attempt *a, int turn) {
   a->answer->limit = a->answer->held = 0;
   a->answer->group = -1;
-  a->over = a->no_place = 0;
+  a->refused = a->delayed = a->no_place = 0;
   for (unsigned k = 0; k < a->request->layers && a->request->layers > 1; k++)
     if (looks_full(a, k, turn)) return (int)k;
   for (unsigned k = 0; k < a->request->layers; k++) {
+    a->place[k].over = false;
     if (a->place[k].group) a->place[k].mode = a->place[k].group->mode;
     if (!a->place[k].entry || a->place[k].mode == ADM_OFF || take(a, k, turn)) continue;
     STEP("admit: partly");
     give_back(a->table, a->answer, a->now_ns);
     return (int)k;
   }
+  foresee(a);
   return -1;
 }
 
 /* When the request may find its permit in the queue of layer k, by the means so far; 0: unknown. */
 static uint64_t predict(const attempt *a, unsigned k) {
-  const adm_entry *entry = a->place[k].entry; /* whose holders make room */
-  uint64_t limit = limit_of(a, k), cost = a->request->layer[k].cost;
+  uint32_t limit = limit_of(a, k), cost = a->request->layer[k].cost;
   if (limit == 0 || cost == 0) return 0;
-  uint64_t at_once = limit / cost > 0 ? limit / cost : 1;
   standing mine = standing_in(a, k);
   uint64_t before = queue_before(a->table, a->place[k].entry, &mine, a->now_ns);
-  return entry->service_ns / at_once * (before + 1);
+  return turn_ns(a->place[k].entry, limit, cost) * (before + 1); /* whose holders make room */
 }
 
 static bool wanted(const attempt *a) {
@@ -202,10 +234,10 @@ static bool in_vain(attempt *a, unsigned k) {
 
 /* Whether a waiter that looks round, and was not woken, goes in: when it is the next, and takes no turn of one who was. That who made room
  * was killed before he woke anybody, or that the one who was woken is stopped, is what it looks round for. */
-static bool goes_unwoken(const attempt *a, unsigned k, uint32_t place, uint64_t token, uint64_t slice) {
+static bool goes_unwoken(const attempt *a, unsigned k, uint32_t place, uint64_t token, uint64_t late_ns) {
   adm_entry *entry = a->place[k].entry;
   if (a->place[k].group->mode != ADM_ENFORCE) return true;
-  return queue_next_is(a->table, entry, place, a->now_ns) && queue_leaves_room(a->table, entry, token_cost(token), a->now_ns, slice);
+  return queue_next_is(a->table, entry, place, a->now_ns) && queue_leaves_room(a->table, entry, token_cost(token), a->now_ns, late_ns);
 }
 
 /* Waits in the queue of layer k, whose place it has. Returns how it ended, or ADM_REJECTED with `*full` at another layer
@@ -214,11 +246,11 @@ static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, 
   adm_entry *entry = a->place[k].entry;
   for (;;) {
     uint64_t left = rest(a, (unsigned)k), given = (uint64_t)a->request->slice_ms * 1000000u;
-    uint64_t slice = given ? given : queue_slice_ns(queue_length(a->table, entry));
+    uint64_t slice = given ? given : queue_slice_ns(a->table, entry);
     bool woken = queue_sleep(a->table, entry, place, token, left < slice ? left : slice);
     a->now_ns = adm_now_ns();
     if (!wanted(a)) return ADM_GONE;
-    *full = woken || goes_unwoken(a, (unsigned)k, place, token, slice) ? take_all(a, k) : k;
+    *full = woken || goes_unwoken(a, (unsigned)k, place, token, given ? given : LOOK_NS) ? take_all(a, k) : k;
     if (*full < 0) {
       /* Found its permit by looking round; not at its last look before the end, which comes at any moment. */
       if (!woken && left >= slice && a->place[k].group->mode == ADM_ENFORCE) a->table->shared->late_wakes++;
@@ -240,7 +272,7 @@ static bool enter_waiting_room(attempt *a, adm_permit *room) {
   adm_entry *entry = entry_of(a->table, a->owner, ADM_GROUP_WAITING, key, "", a->now_ns);
   adm_taken taken;
   take_result result = entry ? permit_take(a->table, entry, key, a->token | 1, group->limit, a->now_ns, &taken) : NO_CELL;
-  if (result == TAKEN) *room = (adm_permit){entry, taken.cell, 0, taken.token};
+  if (result == TAKEN) *room = (adm_permit){.entry = entry, .cell = taken.cell, .token = taken.token};
   return result != FULL;
 }
 
@@ -290,7 +322,7 @@ static bool may_wait(attempt *a, unsigned full) {
   return a->longest_ns > 0;
 }
 
-/* Notes who was turned away by `limit`. */
+/* Notes who was turned away by `limit`, or would have been, or would have waited: who waits is seen. */
 static void count_full(adm_group *group, uint32_t limit) {
   if (limit >= group->limit) atomic_fetch_add_explicit(&group->full, 1, memory_order_relaxed);
 }
@@ -307,14 +339,16 @@ static void count(attempt *a, adm_outcome outcome) {
     bool here = a->request->layer[k].group == a->answer->group;
     adm_counts *counts = &group->counts;
     _Atomic uint64_t *which = NULL;
-    if (adm_was_admitted(outcome) && a->over >> k & 1) which = &counts->would_reject;
-    else if (outcome == ADM_QUEUED && here) which = &counts->queued;
+    if (outcome == ADM_QUEUED && here) which = &counts->queued;
+    else if (adm_was_admitted(outcome) && a->refused >> k & 1) which = &counts->would_reject;
+    else if (adm_was_admitted(outcome) && a->delayed >> k & 1) which = &counts->would_queue;
     else if (adm_was_admitted(outcome)) which = &counts->admitted;
     else if (outcome == ADM_REJECTED && here) which = &counts->rejected;
     else if (outcome == ADM_TIMEOUT && here) which = &counts->timeout;
     else if (outcome == ADM_GONE && here) which = &counts->gone;
     if (which) atomic_fetch_add_explicit(which, 1, memory_order_relaxed);
-    if (which == &counts->rejected || which == &counts->timeout || which == &counts->would_reject) count_full(group, limit_of(a, k));
+    bool was_full = which == &counts->rejected || which == &counts->timeout;
+    if (was_full || which == &counts->would_reject || which == &counts->would_queue) count_full(group, limit_of(a, k));
   }
 }
 
@@ -335,7 +369,7 @@ static inline void learn(_Atomic uint64_t *mean_ns, uint64_t held_ns) {
 /* Decides: in at once, by waiting, or not. */
 static adm_outcome decide(attempt *a) {
   int full = take_all(a, -1);
-  if (full < 0) return a->over ? ADM_WOULD_REJECT : ADM_ADMITTED;
+  if (full < 0) return a->refused ? ADM_WOULD_REJECT : a->delayed ? ADM_WOULD_QUEUE : ADM_ADMITTED;
   int blocked = a->request->layer[full].group;
   uint32_t limit = a->answer->limit, held = a->answer->held;
   if (in_vain(a, (unsigned)full) || !may_wait(a, (unsigned)full)) return ADM_REJECTED;
@@ -361,7 +395,7 @@ static __attribute__((noinline)) adm_outcome go(adm_table *table, adm_owner owne
   a.token = token;
   a.now_ns = a.arrived_ns = a.joined_ns = answer->since_ns;
   a.longest_ns = UINT64_MAX;
-  a.over = a.no_place = 0;
+  a.refused = a.delayed = a.no_place = 0;
   for (unsigned k = 0; k < request->layers; k++) find_place(&a, k);
   answer->outcome = decide(&a);
   for (unsigned k = 0; k < request->layers && answer->outcome == ADM_ADMITTED; k++)
@@ -398,7 +432,7 @@ static ADM_INLINE bool take_open(adm_table *table, const open_place *place, unsi
   if (!permit_take_at_once(table, place->entry, place->key, token, place->limit, now_ns, &taken)) return false;
   STEP("admit: partly at once");
   entry_touch(place->entry, now_ns);
-  answer->permit[k] = (adm_permit){place->entry, taken.cell, k, taken.token};
+  answer->permit[k] = (adm_permit){.entry = place->entry, .cell = taken.cell, .layer = (uint16_t)k, .token = taken.token};
   answer->permits = k + 1;
   if (k > 0) return true;
   answer->limit = place->limit;
@@ -477,6 +511,7 @@ void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void
     /* Before it is given back: an entry that nobody holds may be another name's the next moment. (Who has lost a permit, as he was taken for
      * dead, may feed what is another's now; to look first would cost each request five instructions.) */
     measure(&group_of(table, entry)->service, held_ns);
+    if (permit->delayed || entry->shadow != 0) observe_over(table, permit, held_ns, now_ns);
     learn(&entry->service_ns, held_ns);
     STEP("release: learned");
     if (!permit_return(permit, lingering)) continue;
@@ -486,6 +521,6 @@ void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void
 }
 
 const char *adm_outcome_name(adm_outcome outcome) {
-  static const char *const names[] = {"admit", "queued", "would-reject", "open", "reject", "timeout", "gone"};
+  static const char *const names[] = {"admit", "queued", "would-reject", "would-queue", "open", "reject", "timeout", "gone"};
   return names[outcome];
 }

@@ -49,7 +49,7 @@ static inline uint64_t permits_held(const adm_table *table, adm_entry *entry) {
   return sum;
 }
 
-/* What those hold or claim that a limit would have let in: who is only observed, and over it, would not be there. */
+/* What those hold or claim that a limit would have let in at once: who is only observed, and over it, is not among them (observe.h). */
 static inline uint64_t permits_within(const adm_table *table, adm_entry *entry) {
   const _Atomic uint64_t *cell = cells_of(entry), *end = cell + cells_in_use(table, entry);
   uint64_t sum = 0;
@@ -58,6 +58,11 @@ static inline uint64_t permits_within(const adm_table *table, adm_entry *entry) 
     if (!(token & TOKEN_OVER)) sum += token_cost(token);
   }
   return sum;
+}
+
+/* How long it takes until one more permit comes free in an entry where all are taken, by the means so far; 0: unknown. */
+static inline uint64_t turn_ns(const adm_entry *entry, uint32_t limit, uint32_t cost) {
+  return cost > 0 && limit > cost ? entry->service_ns / (limit / cost) : entry->service_ns;
 }
 
 /* ---- the steps ---- */

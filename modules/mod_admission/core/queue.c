@@ -17,7 +17,6 @@
 
 #define NOBODY UINT32_MAX
 #define PATIENCE_NS UINT64_C(100000000)
-#define SHORTEST_SLICE_NS UINT64_C(250000000)
 #define LONGEST_SLICE_NS UINT64_C(1000000000)
 #define APART_NS UINT64_C(5000000)
 
@@ -26,16 +25,17 @@ uint64_t queue_patience_ns(const adm_entry *entry) {
   return twice > PATIENCE_NS ? twice : PATIENCE_NS;
 }
 
-uint64_t queue_slice_ns(uint32_t length) {
-  uint64_t apart = length * APART_NS;
-  if (apart < SHORTEST_SLICE_NS) return SHORTEST_SLICE_NS;
-  return apart < LONGEST_SLICE_NS ? apart : LONGEST_SLICE_NS;
-}
-
 uint32_t queue_length(const adm_table *table, adm_entry *entry) {
   uint32_t length = 0;
   for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) length += token_state(waiting_of(table, entry)[i]) != WAITER_FREE;
   return length;
+}
+
+uint64_t queue_slice_ns(const adm_table *table, adm_entry *entry) {
+  if (group_of(table, entry)->order == ADM_ADAPTIVE) return LOOK_NS; /* where one may hear soon that he waits no longer */
+  uint64_t apart = queue_length(table, entry) * APART_NS;
+  if (apart < LOOK_NS) return LOOK_NS;
+  return apart < LONGEST_SLICE_NS ? apart : LONGEST_SLICE_NS;
 }
 
 /* A queue at one moment. */

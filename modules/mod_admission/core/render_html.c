@@ -98,6 +98,7 @@ static void group_row(adm_text *text, const adm_report *report, const adm_survey
   cell(text, counts->timeout);
   cell(text, counts->gone);
   cell(text, counts->would_reject);
+  cell(text, counts->would_queue);
   cell(text, counts->bypass);
   cell(text, counts->open);
   cell(text, counts->reaped);
@@ -115,7 +116,7 @@ static void groups(adm_text *text, const adm_report *report, const adm_survey *s
   adm_text_say(text,
                "<table border=\"0\" class=\"admission\"><tr><th align=\"left\">Group</th><th>Mode</th><th>Limit</th><th>Held</th>"
                "<th>Fullest</th><th>Waiting</th><th>Mean hold</th><th>Hold p99</th><th>Wait p50</th><th>Wait p99</th><th>Admitted</th>"
-               "<th>After a wait</th><th>Rejected</th><th>Timed out</th><th>Gone</th><th>Would reject</th><th>Bypassed</th>"
+               "<th>After a wait</th><th>Rejected</th><th>Timed out</th><th>Gone</th><th>Would reject</th><th>Would wait</th><th>Bypassed</th>"
                "<th>Let through</th><th>Reaped</th></tr>\n");
   for (int group = 0; group < ADM_GROUPS; group++)
     if (shown(report, group)) group_row(text, report, survey, group);

@@ -92,6 +92,7 @@ static void counts(json_out *json, const adm_counts *from) {
   number(json, "timeout", from->timeout);
   number(json, "gone", from->gone);
   number(json, "would_reject", from->would_reject);
+  number(json, "would_queue", from->would_queue);
   number(json, "open", from->open);
   number(json, "bypass", from->bypass);
   number(json, "reaped", from->reaped);

@@ -49,9 +49,9 @@ typedef struct result {
 
 #define COUNT(member) offsetof(adm_counts, member)
 static const result RESULTS[] = {
-    {"admit", COUNT(admitted)}, {"queued", COUNT(queued)},   {"reject", COUNT(rejected)},
-    {"timeout", COUNT(timeout)}, {"gone", COUNT(gone)},      {"would-reject", COUNT(would_reject)},
-    {"open", COUNT(open)},       {"bypass", COUNT(bypass)},
+    {"admit", COUNT(admitted)}, {"queued", COUNT(queued)}, {"reject", COUNT(rejected)},
+    {"timeout", COUNT(timeout)}, {"gone", COUNT(gone)}, {"would-reject", COUNT(would_reject)},
+    {"would-queue", COUNT(would_queue)}, {"open", COUNT(open)}, {"bypass", COUNT(bypass)},
 };
 
 static uint64_t count_at(const adm_group *group, size_t offset) {

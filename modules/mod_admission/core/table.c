@@ -382,7 +382,7 @@ static void describe(adm_entry *entry, uint32_t group, const char *label, uint64
   strncpy(entry->label, from, ADM_LABEL - 1);
   entry->group = group;
   entry->used_ns = entry->calm_ns = entry->clear_ns = now_ns;
-  entry->service_ns = 0;
+  entry->service_ns = entry->shadow = 0;
 }
 
 static void mark_used(adm_table *table, const adm_entry *entry) {

@@ -14,7 +14,7 @@
 
 #define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
 #ifndef ADM_VERSION
-#define ADM_VERSION 12u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
+#define ADM_VERSION 13u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
 #endif
 
 /* A token: who holds or claims a cell or a place in a queue, in one word.
@@ -93,6 +93,7 @@ struct adm_entry {
   /* How long a permit is held here, a moving mean; 0: unknown. Written by each release, so not in the line that all look at. */
   _Atomic uint64_t service_ns;
   _Atomic uint64_t clear_ns; /* when nobody last waited in its queue but those with lower limits of their own */
+  _Atomic uint64_t shadow;   /* of those who would wait here, were it enforced, or be served after that; 0: nobody (observe.h) */
   /* then: _Atomic uint64_t cell[cells], waiting[waiters], since_ns[cells]; waiter waiter[waiters] */
 };
 
@@ -199,7 +200,7 @@ static inline bool entry_is(const adm_entry *entry, uint64_t key) { return atomi
 static ADM_INLINE void entry_touch(adm_entry *entry, uint64_t now_ns) {
   uint64_t used_ns = atomic_load_explicit(&entry->used_ns, memory_order_relaxed);
   if (now_ns - used_ns <= IDLE_NS / 4) return;
-  if (now_ns > used_ns && now_ns - used_ns > FORGET_NS) entry->service_ns = 0;
+  if (now_ns > used_ns && now_ns - used_ns > FORGET_NS) entry->service_ns = entry->shadow = 0;
   entry->used_ns = now_ns;
 }
 
@@ -226,10 +227,11 @@ uint64_t queue_patience_ns(const adm_entry *entry);
 bool queue_overloaded(const adm_table *table, adm_entry *entry, uint32_t at_most, uint64_t now_ns);
 /* Waiters of an entry in any state. */
 uint32_t queue_length(const adm_table *table, adm_entry *entry);
-/* How long a waiter sleeps, unless it is woken, before it looks round (adm_request.slice_ms), where so many wait: a quarter of a second for up
- * to fifty, so that all together look 200 times a second, and a second from two hundred on. If each of two hundred looks four times a second
- * they take two per cent of two CPUs from the programs that they wait for. */
-uint64_t queue_slice_ns(uint32_t length);
+/* How long a waiter sleeps, unless it is woken, before it looks round (adm_request.slice_ms): LOOK_NS where up to fifty wait in the queue, so that
+ * all together look 200 times a second, and a second from two hundred on. If each of two hundred looks four times a second they take two per
+ * cent of two CPUs from the programs that they wait for. */
+#define LOOK_NS UINT64_C(250000000)
+uint64_t queue_slice_ns(const adm_table *table, adm_entry *entry);
 /* Whether anybody waits whom a newcomer that is let in up to `at_most` may not go past. */
 bool queue_holds_up(const adm_table *table, adm_entry *entry, uint32_t at_most, uint64_t now_ns);
 static inline bool queue_is_closed(const adm_table *table, adm_entry *entry, uint32_t at_most, uint64_t now_ns) {

@@ -83,7 +83,7 @@ static void memory_is_a_limit_on_costs_over_all_groups(void) {
 static void observing_counts_and_lets_through(void) {
   adm_table *table = table_of(SMALL);
   adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
-  int group = group_with(table, "g", 1, 8, ADM_FIFO);
+  int group = group_with(table, "g", 1, 0, ADM_FIFO);
   adm_group_at(table, group)->mode = ADM_OBSERVE;
   adm_layer layer = layer_of(table, group, "/a");
   adm_answer first, second;
@@ -129,6 +129,131 @@ static void whom_a_limit_would_have_kept_out_is_in_nobodys_way(void) {
   adm_release(table, &in[1], NULL, NULL);
   adm_release(table, &next, NULL, NULL);
   CHECK(at_rest(table));
+  table_end(table);
+}
+
+/* A group that only observes, which has room for 2, and the permits that its requests hold. */
+typedef struct watched {
+  adm_table *table;
+  adm_owner owner;
+  adm_layer layer;
+  adm_answer held[8];
+  unsigned count;
+} watched;
+
+static watched watch_group(uint32_t queue, uint32_t timeout_ms) {
+  watched w = {.table = table_of(SMALL)};
+  w.owner = adm_owner_join(w.table, (adm_process){10, 1});
+  int group = group_with(w.table, "g", 2, queue, ADM_FIFO);
+  adm_group_at(w.table, group)->mode = ADM_OBSERVE;
+  adm_group_at(w.table, group)->timeout_ms = timeout_ms;
+  w.layer = layer_of(w.table, group, "/a");
+  return w;
+}
+
+static adm_outcome one_more(watched *w, bool may_wait) {
+  adm_request request = {.layer = &w->layer, .layers = 1, .may_wait = may_wait};
+  return adm_admit(w->table, w->owner, &request, &w->held[w->count++]);
+}
+
+static adm_entry *entry_watched(const watched *w) { return w->held[0].permit[0].entry; }
+
+static void watched_end(watched *w) {
+  while (w->count > 0) adm_release(w->table, &w->held[--w->count], NULL, NULL);
+  CHECK(at_rest(w->table));
+  table_end(w->table);
+}
+
+/* As many as there are places in the queue would wait; when permits are back, some of them would have been let in. */
+static void who_would_wait_is_not_who_would_be_turned_away(void) {
+  watched w = watch_group(3, 600000);
+  for (int i = 0; i < 2; i++) CHECK_EQUAL(one_more(&w, true), ADM_ADMITTED);
+  adm_entry *entry = entry_watched(&w);
+  entry->service_ns = UINT64_C(100000000000); /* 50 s until one comes free */
+  CHECK_EQUAL(one_more(&w, false), ADM_WOULD_REJECT);
+  for (int i = 0; i < 3; i++) CHECK_EQUAL(one_more(&w, true), ADM_WOULD_QUEUE);
+  CHECK_EQUAL(one_more(&w, true), ADM_WOULD_REJECT);
+  for (int i = 0; i < 2; i++) adm_release(w.table, &w.held[i], NULL, NULL);
+  entry->service_ns = UINT64_C(100000000000);
+  CHECK_EQUAL(one_more(&w, true), ADM_WOULD_QUEUE);
+  const adm_counts *counts = &adm_group_at(w.table, w.layer.group)->counts;
+  CHECK_EQUAL(counts->admitted, 2);
+  CHECK_EQUAL(counts->would_reject, 2);
+  CHECK_EQUAL(counts->would_queue, 4);
+  CHECK_EQUAL(w.held[7].group, w.layer.group); /* is told of */
+  CHECK_EQUAL(w.held[7].held, 5);
+  watched_end(&w);
+}
+
+/* Permits that are free are those of who would wait first; when all of them would have been served, nobody waits. */
+static void who_comes_after_those_who_would_wait_waits_too(void) {
+  watched w = watch_group(3, 600000);
+  for (int i = 0; i < 2; i++) CHECK_EQUAL(one_more(&w, true), ADM_ADMITTED);
+  entry_watched(&w)->service_ns = UINT64_C(100000000000);
+  CHECK_EQUAL(one_more(&w, true), ADM_WOULD_QUEUE);
+  adm_release(w.table, &w.held[1], NULL, NULL);
+  entry_watched(&w)->service_ns = UINT64_C(100000000000);
+  CHECK_EQUAL(one_more(&w, true), ADM_WOULD_QUEUE);
+  CHECK_EQUAL(one_more(&w, false), ADM_WOULD_REJECT);
+  entry_watched(&w)->used_ns -= UINT64_C(61000000000); /* nobody came for a minute */
+  CHECK_EQUAL(one_more(&w, true), ADM_ADMITTED);
+  watched_end(&w);
+}
+
+/* Who could not be served in time is turned away at once. */
+static void who_would_wait_in_vain_would_be_turned_away(void) {
+  watched w = watch_group(100, 120000);
+  for (int i = 0; i < 2; i++) CHECK_EQUAL(one_more(&w, true), ADM_ADMITTED);
+  entry_watched(&w)->service_ns = UINT64_C(100000000000); /* 50 s, 100 s, 150 s */
+  for (int i = 0; i < 2; i++) CHECK_EQUAL(one_more(&w, true), ADM_WOULD_QUEUE);
+  CHECK_EQUAL(one_more(&w, true), ADM_WOULD_REJECT);
+  watched_end(&w);
+}
+
+/* Who would wait for a lower limit of his own holds up nobody else. */
+static void who_has_a_limit_of_his_own_would_wait_by_himself(void) {
+  watched w = watch_group(2, 600000);
+  CHECK_EQUAL(one_more(&w, true), ADM_ADMITTED);
+  entry_watched(&w)->service_ns = UINT64_C(100000000000);
+  w.layer.at_most = 1;
+  for (int i = 0; i < 2; i++) CHECK_EQUAL(one_more(&w, true), ADM_WOULD_QUEUE);
+  CHECK_EQUAL(one_more(&w, true), ADM_WOULD_REJECT);
+  w.layer.at_most = ADM_UNLIMITED;
+  CHECK_EQUAL(one_more(&w, true), ADM_ADMITTED);
+  w.layer.at_most = 0;
+  CHECK_EQUAL(one_more(&w, true), ADM_WOULD_REJECT); /* whoever waits or does not */
+  watched_end(&w);
+}
+
+/* No more would wait than the workers that may, in the queues of the whole server. */
+static void no_more_would_wait_than_workers_may(void) {
+  watched w = watch_group(100, 600000);
+  adm_group_apply(adm_group_at(w.table, ADM_GROUP_WAITING), &(adm_settings){.limit = 1, .mode = ADM_ENFORCE});
+  for (int i = 0; i < 2; i++) CHECK_EQUAL(one_more(&w, true), ADM_ADMITTED);
+  CHECK_EQUAL(one_more(&w, true), ADM_WOULD_QUEUE);
+  CHECK_EQUAL(one_more(&w, true), ADM_WOULD_REJECT);
+  watched_end(&w);
+}
+
+/* Told of is the group that would turn a request away, before one that would have it wait. */
+static void who_would_turn_away_is_told_of_first(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  adm_layer layer[2];
+  for (unsigned i = 0; i < 2; i++) {
+    int group = group_with(table, i == 0 ? "waits" : "turns-away", 1, i == 0 ? 4 : 0, ADM_FIFO);
+    adm_group_at(table, group)->mode = ADM_OBSERVE;
+    layer[i] = layer_of(table, group, "/a");
+  }
+  adm_request request = {.layer = layer, .layers = 2, .may_wait = true};
+  adm_answer first, second;
+  CHECK_EQUAL(adm_admit(table, owner, &request, &first), ADM_ADMITTED);
+  CHECK_EQUAL(adm_admit(table, owner, &request, &second), ADM_WOULD_REJECT);
+  CHECK_EQUAL(second.group, layer[1].group);
+  CHECK_EQUAL(adm_group_at(table, layer[0].group)->counts.would_queue, 1);
+  CHECK_EQUAL(adm_group_at(table, layer[1].group)->counts.would_reject, 1);
+  adm_release(table, &first, NULL, NULL);
+  adm_release(table, &second, NULL, NULL);
   table_end(table);
 }
 
@@ -796,6 +921,12 @@ int main(void) {
   who_sweeps_late_takes_nothing_from_the_next();
   users_of_a_place_are_told_apart();
   whom_a_limit_would_have_kept_out_is_in_nobodys_way();
+  who_would_wait_is_not_who_would_be_turned_away();
+  who_comes_after_those_who_would_wait_waits_too();
+  who_would_wait_in_vain_would_be_turned_away();
+  who_has_a_limit_of_his_own_would_wait_by_himself();
+  no_more_would_wait_than_workers_may();
+  who_would_turn_away_is_told_of_first();
   each_group_that_observes_counts_for_itself();
   what_was_learned_is_taken_over();
   a_full_table_leaves_the_waiting_room();

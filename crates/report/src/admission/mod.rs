@@ -174,13 +174,14 @@ fn table(looked: &Looked<'_>, words: &Catalogue) -> Table {
 /// Something that is counted, by the id of its row.
 type Count = (&'static str, fn(&Counts) -> u64);
 
-const COUNTS: [Count; 10] = [
+const COUNTS: [Count; 11] = [
     ("admission-row-admitted", |counts| counts.admitted),
     ("admission-row-queued", |counts| counts.queued),
     ("admission-row-rejected", |counts| counts.rejected),
     ("admission-row-timeout", |counts| counts.timeout),
     ("admission-row-gone", |counts| counts.gone),
     ("admission-row-would-reject", |counts| counts.would_reject),
+    ("admission-row-would-queue", |counts| counts.would_queue),
     ("admission-row-open", |counts| counts.open),
     ("admission-row-bypass", |counts| counts.bypass),
     ("admission-row-reaped", |counts| counts.reaped),
@@ -310,6 +311,7 @@ mod tests {
                 timed out                  12          0          0
                 client gone                 3          0          0
                 would reject                0          7          0
+                would wait                  0         11          0
                 let through                 1          0          0
                 bypassed                    5          0          0
                 taken back                  2          0          0
@@ -369,6 +371,7 @@ mod tests {
                 時間切れ                 12          0          0
                 クライアント切断          3          0          0
                 本来なら拒否              0          7          0
+                本来なら待ち              0         11          0
                 制限せず通過              1          0          0
                 対象外                    5          0          0
                 回収                      2          0          0
