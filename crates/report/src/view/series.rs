@@ -16,6 +16,9 @@ const MOST_POINTS: usize = 240;
 
 const MEBIBYTE: f64 = 1_048_576.0;
 
+/// Bytes of what the kernel swaps at a time.
+const PAGE: f64 = 4096.0;
+
 pub(crate) fn trials(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<TrialView> {
     run.trials
         .iter()
@@ -81,6 +84,7 @@ fn panels(trial: &Trial, host: &HostFacts, words: &Catalogue) -> Vec<PanelView> 
         ("panel-requests", "1/s", requests(load)),
         ("panel-cpu", "%", cpu(&time, host)),
         ("panel-memory", "MiB", memory(&time)),
+        ("panel-swap", "MiB/s", swap(&time)),
         ("panel-pressure", "%", pressure(&time)),
         ("panel-workers", "", workers(&time)),
     ];
@@ -171,6 +175,14 @@ fn memory(time: &Time<'_>) -> Vec<(&'static str, Points)> {
         ("series-host-memory", difference(Column::MemTotal, Column::MemAvailable)),
         ("series-host-swap", difference(Column::SwapTotal, Column::SwapFree)),
     ]
+}
+
+/// What the host moved to swap and back, of a trial in which it did.
+fn swap(time: &Time<'_>) -> Vec<(&'static str, Points)> {
+    let moved = |column| time.derived(|span| span.rate(column).map(|pages| pages * PAGE / MEBIBYTE));
+    let traffic = vec![("series-swap-in", moved(Column::SwapIn)), ("series-swap-out", moved(Column::SwapOut))];
+    let some = traffic.iter().flat_map(|(_, points)| points).any(|(_, value)| value.is_some_and(|value| value > 0.0));
+    if some { traffic } else { Vec::new() }
 }
 
 fn pressure(time: &Time<'_>) -> Vec<(&'static str, Points)> {
