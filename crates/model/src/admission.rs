@@ -109,7 +109,7 @@ pub struct Counts {
     pub timeout: u64,
     /// The client left while it waited.
     pub gone: u64,
-    /// Let in because the full group only observes; else turned away.
+    /// Let in because the full group only observes: it would have been turned away.
     pub would_reject: u64,
     /// The same where it would have waited for its permit.
     #[serde(default)]

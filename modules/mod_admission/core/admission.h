@@ -268,9 +268,8 @@ typedef enum {
 /* A permit, to be given back. */
 typedef struct adm_permit {
   adm_entry *entry;
-  uint32_t cell;
-  uint16_t layer; /* which of the request's it is of */
-  bool delayed;   /* its layer only observes, and would have had it wait */
+  uint16_t cell, layer; /* of the entry's and the request's */
+  float reckoned;       /* work that stands in its stead in the entry's shadow (core/observe.h); 0: none */
   uint64_t token; /* 0: none */
 } adm_permit;
 

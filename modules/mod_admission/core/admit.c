@@ -114,7 +114,8 @@ static bool take(attempt *a, unsigned k, int turn) {
   adm_taken taken = {0};
   bool others_wait = others_first(a, k, turn), enforced = is_enforced(a, k), over = false;
   take_result result = others_wait && enforced ? FULL : try_take(a, k, enforced, others_wait, &over, &taken);
-  if (others_wait) taken.weight = permits_weight(a->table, place->entry);
+  if (others_wait && enforced) taken.weight = permits_weight(a->table, place->entry);
+  if (enforced && place->entry->shadow != 0) place->entry->shadow = 0; /* of when it only observed */
   for (int again = 0; result == MOVED && again < 4; again++) {
     find_place(a, k);
     if (!place->entry) return true;
@@ -131,32 +132,33 @@ static bool take(attempt *a, unsigned k, int turn) {
     a->answer->held = place->held;
   }
   if (result == TAKEN)
-    a->answer->permit[a->answer->permits++] = (adm_permit){.entry = place->entry, .cell = taken.cell, .layer = (uint16_t)k, .token = taken.token};
+    a->answer->permit[a->answer->permits++] = permit_taken(place->entry, &taken, k);
   else if (!place->over)
     a->no_place |= 1u << k;
   return true;
 }
 
 /* Whether a request for which layer k, which only observes, had no room would have waited there. */
-static bool would_wait(const attempt *a, unsigned k) {
+static bool would_wait(const attempt *a, unsigned k, float *reckoned) {
   const adm_group *manners = manners_of(a, k), *room = &a->table->shared->group[ADM_GROUP_WAITING];
   uint32_t queue = a->request->may_wait ? manners->queue : 0, cost = a->request->layer[k].cost;
   if (room->mode != ADM_OFF && queue > room->limit) queue = room->limit;
   observed who = {.limit = limit_of(a, k), .cost = cost, .queue = queue, .may_ns = (uint64_t)manners->timeout_ms * 1000000u};
-  return observe_would_wait(a->table, a->place[k].entry, &who, a->now_ns);
+  return observe_would_wait(a->table, a->place[k].entry, &who, a->now_ns, reckoned);
 }
 
 /* What would have become of one who has all permits, in the layers that only observe, each by itself. Told of is the first that would have
  * turned it away, or else the first that would have had it wait. */
 static void foresee(attempt *a) {
+  float reckoned[ADM_LAYERS] = {0};
   for (unsigned k = 0; k < a->request->layers; k++) {
     if (!a->place[k].entry || !a->place[k].over) continue;
-    bool waits = would_wait(a, k);
+    bool waits = would_wait(a, k, &reckoned[k]);
     if (a->refused == 0 && (!waits || a->delayed == 0)) tell_of(a, k);
     if (waits) a->delayed |= 1u << k;
     else a->refused |= 1u << k;
   }
-  for (unsigned i = 0; i < a->answer->permits; i++) a->answer->permit[i].delayed = a->delayed >> a->answer->permit[i].layer & 1;
+  for (unsigned i = 0; i < a->answer->permits && a->delayed; i++) a->answer->permit[i].reckoned = reckoned[a->answer->permit[i].layer];
 }
 
 static void give_back(adm_table *table, adm_answer *answer, uint64_t now_ns) {
@@ -272,7 +274,7 @@ static bool enter_waiting_room(attempt *a, adm_permit *room) {
   adm_entry *entry = entry_of(a->table, a->owner, ADM_GROUP_WAITING, key, "", a->now_ns);
   adm_taken taken;
   take_result result = entry ? permit_take(a->table, entry, key, a->token | 1, group->limit, a->now_ns, &taken) : NO_CELL;
-  if (result == TAKEN) *room = (adm_permit){.entry = entry, .cell = taken.cell, .token = taken.token};
+  if (result == TAKEN) *room = permit_taken(entry, &taken, 0);
   return result != FULL;
 }
 
@@ -432,7 +434,7 @@ static ADM_INLINE bool take_open(adm_table *table, const open_place *place, unsi
   if (!permit_take_at_once(table, place->entry, place->key, token, place->limit, now_ns, &taken)) return false;
   STEP("admit: partly at once");
   entry_touch(place->entry, now_ns);
-  answer->permit[k] = (adm_permit){.entry = place->entry, .cell = taken.cell, .layer = (uint16_t)k, .token = taken.token};
+  answer->permit[k] = permit_taken(place->entry, &taken, k);
   answer->permits = k + 1;
   if (k > 0) return true;
   answer->limit = place->limit;
@@ -511,7 +513,7 @@ void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void
     /* Before it is given back: an entry that nobody holds may be another name's the next moment. (Who has lost a permit, as he was taken for
      * dead, may feed what is another's now; to look first would cost each request five instructions.) */
     measure(&group_of(table, entry)->service, held_ns);
-    if (permit->delayed || entry->shadow != 0) observe_over(table, permit, held_ns, now_ns);
+    if (entry->shadow != 0 || permit->reckoned > 0) observe_ended(table, permit, held_ns, now_ns);
     learn(&entry->service_ns, held_ns);
     STEP("release: learned");
     if (!permit_return(permit, lingering)) continue;

@@ -5,7 +5,8 @@
 
 /* A shadow is one word: its work, and at what time that was left of it. Work is permits times ticks, a float. */
 #define TICK_NS (UINT64_C(1) << 16)
-#define MOST_WORK 1e15F /* all permits there can be for a year */
+#define MOST_WORK 1e15F /* more than any: two thousand permits for a year */
+#define MANY 1e9        /* permits */
 
 typedef struct shadow {
   float work;
@@ -30,7 +31,11 @@ static uint64_t word_of(double work, uint32_t tick) {
   return s.work > 0 ? word : 0;
 }
 
-static uint64_t rounded_up(double number) { return (uint64_t)number + ((double)(uint64_t)number < number); }
+/* So many whole permits; what a float is off by is none. */
+static uint64_t rounded_up(double number) {
+  double exact = number < MANY ? number * (1 - 1e-6) : MANY;
+  return (uint64_t)exact + ((double)(uint64_t)exact < exact);
+}
 
 /* How many permits' worth of requests a work is, by the mean time. */
 static double weight_of(const adm_entry *entry, double work) { return entry->service_ns > 0 ? work / ticks_in(entry->service_ns) : 0; }
@@ -39,8 +44,8 @@ static double weight_of(const adm_entry *entry, double work) { return entry->ser
 static double work_left(const adm_table *table, adm_entry *entry, shadow s, uint64_t within, uint32_t tick) {
   uint32_t elapsed = tick - s.tick, limit = group_of(table, entry)->limit;
   if (elapsed > UINT32_MAX / 2) return s.work; /* somebody whose look at the clock was later was here before */
-  double room = limit > within ? (double)(limit - within) : 0, weight = weight_of(entry, s.work);
-  return s.work - (weight < room ? weight : room) * elapsed;
+  uint64_t room = limit > within ? limit - within : 0, weight = rounded_up(weight_of(entry, s.work));
+  return s.work - (double)(weight < room ? weight : room) * elapsed;
 }
 
 /* Brings the shadow up to date and adds `more` to it; returns the work that is in it then. */
@@ -62,14 +67,15 @@ bool observe_has_room(const adm_table *table, adm_entry *entry, uint32_t limit, 
   return within + cost + rounded_up(weight_of(entry, reckon(table, entry, within, 0, now_ns))) <= limit;
 }
 
-/* Who is over a limit and goes on, but for the one that asks. */
+/* Who is over a limit and goes on, but for the one that asks: of these nobody knows any more who would wait. */
 static uint64_t others_over(const adm_table *table, adm_entry *entry) {
   uint64_t over = 0;
   for (uint32_t i = 0; i < cells_in_use(table, entry); i++) over += (cells_of(entry)[i] & TOKEN_OVER) != 0;
   return over > 0 ? over - 1 : 0;
 }
 
-bool observe_would_wait(const adm_table *table, adm_entry *entry, const observed *who, uint64_t now_ns) {
+bool observe_would_wait(const adm_table *table, adm_entry *entry, const observed *who, uint64_t now_ns, float *reckoned) {
+  *reckoned = 0;
   if (who->queue == 0 || who->cost > who->limit) return false;
   uint32_t limit = group_of(table, entry)->limit;
   uint64_t within = permits_within(table, entry), each_ns = turn_ns(entry, who->limit, who->cost);
@@ -80,13 +86,14 @@ bool observe_would_wait(const adm_table *table, adm_entry *entry, const observed
   uint64_t before = apart ? others_over(table, entry) : queue_length(table, entry) + would_be;
   /* As in_vain (admit.c) has it. */
   if (before >= who->queue || (double)(before + 1) * (double)each_ns > (double)who->may_ns) return false;
-  if (!apart) reckon(table, entry, within, who->cost * ticks_in(entry->service_ns), now_ns);
+  if (!apart) reckon(table, entry, within, *reckoned = (float)(who->cost * ticks_in(entry->service_ns)), now_ns);
   return true;
 }
 
-void observe_over(const adm_table *table, const adm_permit *permit, uint64_t held_ns, uint64_t now_ns) {
+void observe_ended(const adm_table *table, const adm_permit *permit, uint64_t held_ns, uint64_t now_ns) {
   adm_entry *entry = permit->entry;
-  if (permit->token & TOKEN_OVER && !permit->delayed) return;
-  double more = permit->delayed ? token_cost(permit->token) * (ticks_in(held_ns) - ticks_in(entry->service_ns)) : 0;
+  bool has_shadow = permit->reckoned > 0;
+  if (permit->token & TOKEN_OVER && !has_shadow) return;
+  double more = has_shadow ? token_cost(permit->token) * ticks_in(held_ns) - (double)permit->reckoned : 0;
   reckon(table, entry, permits_within(table, entry), more, now_ns);
 }

@@ -1,10 +1,9 @@
 /*
  * observe.h: what would become of requests that are only observed: they go on at once, whatever that is.
  *
- * Who would be turned away would not be there, and is in nobody's way: his permit has TOKEN_OVER. So has who would wait, as he is over long
- * before he would be; in his stead what he has to do stands in the entry's shadow, from his coming until he would have done it. That is the mean
- * time that permits are held until he is over, and then what it was. Of a shadow as much is done at a time as there is room beside the permits of
- * those who went in.
+ * Who would be turned away would not be there, and is in nobody's way: his permit has TOKEN_OVER. So has who would wait, as his request ends
+ * long before it would. In its stead the work that it is stands in the entry's shadow: at first the mean time that permits are held, corrected to
+ * its own when it ends. It is worked off by the permits that those who were let in leave free.
  */
 #ifndef ADMISSION_OBSERVE_H
 #define ADMISSION_OBSERVE_H
@@ -22,10 +21,11 @@ typedef struct observed {
 /* Whether there would be room, as a request comes: before its permit is taken. */
 bool observe_has_room(const adm_table *table, adm_entry *entry, uint32_t limit, uint32_t cost, uint64_t now_ns);
 
-/* Whether a request that has its permit, with TOKEN_OVER, would have waited for it; else it would have been turned away. */
-bool observe_would_wait(const adm_table *table, adm_entry *entry, const observed *who, uint64_t now_ns);
+/* Whether a request that has its permit, with TOKEN_OVER, would have waited for it; else it would have been turned away. `*reckoned` is what its
+ * permit is to remember. */
+bool observe_would_wait(const adm_table *table, adm_entry *entry, const observed *who, uint64_t now_ns, float *reckoned);
 
-/* Called before a permit is given back, and its time learned, where there is a shadow or it is one that would have waited. */
-void observe_over(const adm_table *table, const adm_permit *permit, uint64_t held_ns, uint64_t now_ns);
+/* Called before a permit is given back, where there is a shadow or it has something in one. */
+void observe_ended(const adm_table *table, const adm_permit *permit, uint64_t held_ns, uint64_t now_ns);
 
 #endif

@@ -27,6 +27,10 @@ typedef struct adm_taken {
   uint64_t weight; /* what the others' permits weighed */
 } adm_taken;
 
+static inline adm_permit permit_taken(adm_entry *entry, const adm_taken *taken, unsigned layer) {
+  return (adm_permit){.entry = entry, .cell = (uint16_t)taken->cell, .layer = (uint16_t)layer, .token = taken->token};
+}
+
 /* Tries to take a permit. Never waits. `token` has owner, sequence, hold and cost; `key` is the entry's as it was found. */
 take_result permit_take(adm_table *table, adm_entry *entry, uint64_t key, uint64_t token, uint32_t limit, uint64_t now_ns, adm_taken *taken);
 

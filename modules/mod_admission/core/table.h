@@ -29,7 +29,7 @@
 #define TOKEN_OWNER_SHIFT 49
 #define TOKEN_INCARNATION_SHIFT 40
 #define TOKEN_INCARNATION_MASK 0x1ffu
-#define TOKEN_OVER (UINT64_C(1) << 39)
+#define TOKEN_OVER (UINT64_C(1) << 39) /* only observed: there was no room, or others would have gone first */
 #define TOKEN_SEQUENCE_SHIFT 24
 #define TOKEN_SEQUENCE_MASK 0x7fffu
 
@@ -228,7 +228,7 @@ bool queue_overloaded(const adm_table *table, adm_entry *entry, uint32_t at_most
 /* Waiters of an entry in any state. */
 uint32_t queue_length(const adm_table *table, adm_entry *entry);
 /* How long a waiter sleeps, unless it is woken, before it looks round (adm_request.slice_ms): LOOK_NS where up to fifty wait in the queue, so that
- * all together look 200 times a second, and a second from two hundred on. If each of two hundred looks four times a second they take two per
+ * all of one queue look 200 times a second together, and a second from two hundred on. If each of two hundred looks four times a second they take two per
  * cent of two CPUs from the programs that they wait for. */
 #define LOOK_NS UINT64_C(250000000)
 uint64_t queue_slice_ns(const adm_table *table, adm_entry *entry);

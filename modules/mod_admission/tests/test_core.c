@@ -182,6 +182,11 @@ static void who_would_wait_is_not_who_would_be_turned_away(void) {
   CHECK_EQUAL(counts->would_queue, 4);
   CHECK_EQUAL(w.held[7].group, w.layer.group); /* is told of */
   CHECK_EQUAL(w.held[7].held, 5);
+  CHECK(entry->shadow != 0);
+  adm_group_at(w.table, w.layer.group)->mode = ADM_ENFORCE; /* and nobody reckons any more */
+  adm_answer enforced;
+  CHECK_EQUAL(adm_admit(w.table, w.owner, &(adm_request){.layer = &w.layer, .layers = 1}, &enforced), ADM_REJECTED);
+  CHECK_EQUAL(entry->shadow, 0);
   watched_end(&w);
 }
 
@@ -222,6 +227,10 @@ static void who_has_a_limit_of_his_own_would_wait_by_himself(void) {
   CHECK_EQUAL(one_more(&w, true), ADM_ADMITTED);
   w.layer.at_most = 0;
   CHECK_EQUAL(one_more(&w, true), ADM_WOULD_REJECT); /* whoever waits or does not */
+  adm_entry *entry = entry_watched(&w);
+  entry->service_ns = 1;
+  for (unsigned i = 0; i < w.count; i++) adm_release(w.table, &w.held[i], NULL, NULL);
+  CHECK_EQUAL(entry->shadow, 0);
   watched_end(&w);
 }
 
@@ -434,7 +443,7 @@ static void tables_have_bytes_of_their_own(void) {
   }
   again = adm_table_known(table[0]->shared, table[0]->bytes);
   adm_permit first = {.entry = entry_at(table[0], 0), .cell = 0, .token = 1};
-  adm_permit last = {.entry = entry_at(table[0], SMALL.entries - 1), .cell = SMALL.cells - 1, .token = 1};
+  adm_permit last = {.entry = entry_at(table[0], SMALL.entries - 1), .cell = (uint16_t)(SMALL.cells - 1), .token = 1};
   CHECK_EQUAL(adm_hold_byte(table[0], &last) - adm_hold_byte(table[0], &first), SMALL.entries * SMALL.cells - 1);
   CHECK_EQUAL(adm_hold_byte(again, &last), adm_hold_byte(table[0], &last));
   for (int i = 1; i < 3; i++) {
