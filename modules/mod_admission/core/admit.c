@@ -513,7 +513,7 @@ void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void
     /* Before it is given back: an entry that nobody holds may be another name's the next moment. (Who has lost a permit, as he was taken for
      * dead, may feed what is another's now; to look first would cost each request five instructions.) */
     measure(&group_of(table, entry)->service, held_ns);
-    if (entry->shadow != 0 || permit->reckoned > 0) observe_ended(table, permit, held_ns, now_ns);
+    if (entry->shadow != 0 || (permit->token & TOKEN_OVER)) observe_ended(table, permit, held_ns, now_ns);
     learn(&entry->service_ns, held_ns);
     STEP("release: learned");
     if (!permit_return(permit, lingering)) continue;

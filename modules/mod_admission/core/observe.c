@@ -1,4 +1,6 @@
-/* observe.c: observe.h has what this is about. */
+/*
+ * observe.c: what requests that are only observed would do to a queue (observe.h). It makes nobody wait, and writes nothing but shadows.
+ */
 #include "observe.h"
 
 #include <string.h>

@@ -25,7 +25,7 @@ bool observe_has_room(const adm_table *table, adm_entry *entry, uint32_t limit, 
  * permit is to remember. */
 bool observe_would_wait(const adm_table *table, adm_entry *entry, const observed *who, uint64_t now_ns, float *reckoned);
 
-/* Called before a permit is given back, where there is a shadow or it has something in one. */
+/* Called before a permit is given back, where there is a shadow or it may have something in one. */
 void observe_ended(const adm_table *table, const adm_permit *permit, uint64_t held_ns, uint64_t now_ns);
 
 #endif
