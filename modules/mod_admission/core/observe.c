@@ -45,7 +45,6 @@ static double weight_of(const adm_entry *entry, double work) { return entry->ser
 /* What is left of a shadow where so much was held since then. */
 static double work_left(const adm_table *table, adm_entry *entry, shadow s, uint64_t within, uint32_t tick) {
   uint32_t elapsed = tick - s.tick, limit = group_of(table, entry)->limit;
-  if (elapsed > UINT32_MAX / 2) return s.work; /* somebody whose look at the clock was later was here before */
   uint64_t room = limit > within ? limit - within : 0, weight = rounded_up(weight_of(entry, s.work));
   return s.work - (double)(weight < room ? weight : room) * elapsed;
 }
@@ -56,10 +55,9 @@ static double reckon(const adm_table *table, adm_entry *entry, uint64_t within, 
   while (word != 0 || more > 0) {
     shadow s = read_shadow(word);
     uint32_t tick = tick_of(now_ns);
-    double work = word != 0 ? work_left(table, entry, s, within, tick) : 0;
-    work = (work > 0 ? work : 0) + more;
-    bool earlier = word != 0 && tick - s.tick > UINT32_MAX / 2;
-    if (atomic_compare_exchange_weak(&entry->shadow, &word, word_of(work, earlier ? s.tick : tick))) return work > 0 ? work : 0;
+    if (word != 0 && tick - s.tick > UINT32_MAX / 2) tick = s.tick; /* somebody whose look at the clock was later was here before */
+    double left = work_left(table, entry, s, within, tick), work = (left > 0 ? left : 0) + more;
+    if (atomic_compare_exchange_weak(&entry->shadow, &word, word_of(work, tick))) return work > 0 ? work : 0;
   }
   return 0;
 }
