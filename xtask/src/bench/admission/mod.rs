@@ -34,6 +34,9 @@ pub(super) struct Flags {
     /// Requests between the two looks at the memory of children [default: 1000000, with --quick 10000]
     #[arg(long)]
     requests: Option<u64>,
+    /// Clients of the case beside-the-best
+    #[arg(long, default_value = plans::BESIDE_THE_BEST_CLIENTS[0], value_parser = plans::BESIDE_THE_BEST_CLIENTS)]
+    clients: String,
     #[command(flatten)]
     shared: Shared,
 }
@@ -57,7 +60,7 @@ enum Case {
     FilesBeside,
     /// The same with 10, 50 and 200 clients and MaxRequestWorkers 3 to 8, and which of these is the best: plans/admission/worker-limits.toml
     WorkerLimits,
-    /// The best of these beside mod_admission in more blocks, with 10 to 200 clients: plans/admission/beside-the-best.toml
+    /// The best of these beside mod_admission in more blocks, with --clients: plans/admission/beside-the-best.toml
     BesideTheBest,
 }
 

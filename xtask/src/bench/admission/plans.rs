@@ -115,31 +115,9 @@ const fn of_files(what: &'static str, question: &'static str, limit: Limit) -> G
 const SLOWER: Limit = Limit::AtMost(1.5);
 const QUICKER: Limit = Limit::AtMost(0.05);
 
-const FILES_BESIDE_THE_BEST: [Goal; 8] = [
-    of_files("10 clients: the files' p99, of that beside nobody who waits,", "10, against nobody waiting", SLOWER),
-    of_files("50 clients: the files' p99, of that beside nobody who waits,", "50, against nobody waiting", SLOWER),
-    of_files("100 clients: the files' p99, of that beside nobody who waits,", "100, against nobody waiting", SLOWER),
-    of_files("200 clients: the files' p99, of that beside nobody who waits,", "200, against nobody waiting", SLOWER),
-    of_files(
-        "10 clients: the files' p99, of that with MaxRequestWorkers 4,",
-        "10, against MaxRequestWorkers 4",
-        QUICKER,
-    ),
-    of_files(
-        "50 clients: the files' p99, of that with MaxRequestWorkers 4,",
-        "50, against MaxRequestWorkers 4",
-        QUICKER,
-    ),
-    of_files(
-        "100 clients: the files' p99, of that with MaxRequestWorkers 4,",
-        "100, against MaxRequestWorkers 4",
-        QUICKER,
-    ),
-    of_files(
-        "200 clients: the files' p99, of that with MaxRequestWorkers 4,",
-        "200, against MaxRequestWorkers 4",
-        QUICKER,
-    ),
+const FILES_BESIDE_THE_BEST: [Goal; 2] = [
+    of_files("the files' p99, of that beside nobody who waits,", "against nobody waiting", SLOWER),
+    of_files("the files' p99, of that with MaxRequestWorkers 4,", "against MaxRequestWorkers 4", QUICKER),
 ];
 
 const OVERLOAD: [Goal; 6] = [
@@ -190,22 +168,23 @@ const OF_THE_BEST: f64 = 0.95;
 pub(super) fn worker_limits(stand: &Stand, heading: Heading, flags: &Flags) -> anyhow::Result<Section> {
     let goal = "Goal: as many answers of the programs as 0.95 times those of the best MaxRequestWorkers, which is the one against which the ratio is \
                 the lowest. Each interval is one of the plan's family of contrasts.";
-    Ok(against_the_best(stand, heading, flags, "plans/admission/worker-limits.toml", goal)?.0)
+    Ok(against_the_best(stand, heading, flags, "plans/admission/worker-limits.toml", &[], goal)?.0)
 }
 
 const BESIDE_THE_BEST_PLAN: &str = "plans/admission/beside-the-best.toml";
 
-/// The cells of it of which nothing may be read back from swap.
-const BESIDE_THE_BEST: [&str; 4] =
-    ["10, mod_admission", "50, mod_admission", "100, mod_admission", "200, mod_admission"];
+/// The numbers of clients that the plan is for: the first is its own, the others are its scales.
+pub(super) const BESIDE_THE_BEST_CLIENTS: [&str; 4] = ["10", "50", "100", "200"];
 
 pub(super) fn beside_the_best(stand: &Stand, heading: Heading, flags: &Flags) -> anyhow::Result<Section> {
     let goal = "Goals: as many answers of the programs as 0.95 times those of the better of MaxRequestWorkers 4 and 5, which the case worker-limits \
                 found to be the best; nothing read back from swap; the files' p99 at most 1.5 times that beside as many programs with nobody \
                 waiting, and at least 20 times lower than with MaxRequestWorkers 4. Judged are the estimates; the intervals are below.";
-    let (mut section, report) = against_the_best(stand, heading, flags, BESIDE_THE_BEST_PLAN, goal)?;
+    let scale = ["--scale", &flags.clients];
+    let scale: &[&str] = if flags.clients == BESIDE_THE_BEST_CLIENTS[0] { &[] } else { &scale };
+    let (mut section, report) = against_the_best(stand, heading, flags, BESIDE_THE_BEST_PLAN, scale, goal)?;
     section.judgements.extend(judgements(&report, &FILES_BESIDE_THE_BEST));
-    section.judgements.extend(BESIDE_THE_BEST.map(|cell| without_swap(&report, cell)));
+    section.judgements.push(without_swap(&report, &format!("{}, mod_admission", flags.clients)));
     Ok(section)
 }
 
@@ -216,9 +195,10 @@ fn against_the_best(
     heading: Heading,
     flags: &Flags,
     plan: &str,
+    scale: &[&str],
     goal: &str,
 ) -> anyhow::Result<(Section, Value)> {
-    let ran = run(stand, heading, flags, plan, &["--make-swap", "1G"], goal)?;
+    let ran = run(stand, heading, flags, plan, &[scale, &["--make-swap", "1G"]].concat(), goal)?;
     let report = report_of(&ran)?;
     let found = best(&report);
     let mut section = ran.0;
@@ -372,7 +352,7 @@ mod tests {
         let asked: [(&str, &[Goal], &[&str]); 3] = [
             ("plans/admission/memory-cliff.toml", &OVERLOAD, &WITHOUT_SWAP),
             ("plans/admission/files-beside.toml", &OVERLOAD, &WITHOUT_SWAP),
-            (BESIDE_THE_BEST_PLAN, &FILES_BESIDE_THE_BEST, &BESIDE_THE_BEST),
+            (BESIDE_THE_BEST_PLAN, &FILES_BESIDE_THE_BEST, &["${clients}, mod_admission"]),
         ];
         for (name, goals, cells) in asked {
             let overload = plan(name);
@@ -384,6 +364,10 @@ mod tests {
                 assert!(overload.contains(&format!("[[cell]]\nname = \"{cell}\"")), "{cell}");
             }
         }
+        let beside = plan(BESIDE_THE_BEST_PLAN);
+        let [own, scales @ ..] = BESIDE_THE_BEST_CLIENTS;
+        assert!(beside.contains(&format!("[parameters]\nclients = {own}\n")));
+        assert!(scales.iter().all(|clients| beside.contains(&format!("[scale.{clients}]\nclients = {clients}\n"))));
     }
 
     #[test]
