@@ -188,7 +188,7 @@ fn mistakes_change_nothing() {
         assert!(!server.control().exists());
     };
     check(&["pph", "limit=8"], 2, "there is no group `pph`; the server has php, uploads, never-set, and `memory`");
-    check(&["php", "limit=many"], 2, "limit takes a number from 1, or `none`, not `many`");
+    check(&["php", "limit=many"], 2, "limit takes a number from 1 to 1000000, or `none`, not `many`");
     check(&["php"], 2, "is missing (try `webdyno admission");
     server.status(|status| status["control_file"] = Value::Null);
     check(&["php", "limit=8"], 2, "add `AdmissionControlFile");

@@ -62,6 +62,12 @@ static ssize_t read_all(int file, char *text, size_t size, char *error) {
   return (ssize_t)length;
 }
 
+/* Why a path cannot be reached, by what `errno` says. */
+static ssize_t refuse_directory(char *error) {
+  if (errno != EACCES) return refuse(error, "its directory: %s", strerror(errno));
+  return refuse(error, "its directory, or one above it, cannot be entered by the server's user: chmod o+x");
+}
+
 static bool owned(const struct stat *s, uid_t owner) { return s->st_uid == owner || s->st_uid == 0; }
 
 static bool directory_trusted(const char *path, uid_t owner, char *error) {
@@ -92,7 +98,7 @@ static bool path_trusted(const char *path, uid_t owner, char real[PATH_MAX], cha
   if (path[0] != '/' || length >= sizeof directory) return refuse(error, "is not an absolute path"), false;
   memcpy(directory, path, length);
   directory[length] = '\0';
-  if (!realpath(length ? directory : "/", real)) return refuse(error, "its directory: %s", strerror(errno)), false;
+  if (!realpath(length ? directory : "/", real)) return refuse_directory(error), false;
   strcpy(directory, real);
   size_t end = strlen(real), name = strlen(slash);
   if (end + name >= PATH_MAX) return refuse(error, "its path is too long"), false;
@@ -105,9 +111,11 @@ ssize_t watch_read(const char *path, uid_t owner, char *text, size_t size, char 
   if (!path_trusted(path, owner, real, error)) return -1;
   int file = open(real, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (file < 0 && errno == ELOOP) return refuse(error, "is a symbolic link");
-  if (file < 0 && errno == EACCES) return refuse(error, "cannot be read by the server's user: chmod 644");
-  if (file < 0) return refuse(error, "cannot be opened: %s", strerror(errno));
   struct stat s;
+  /* Closed is the file, if it can be looked at, or else its directory. */
+  if (file < 0 && errno == EACCES && lstat(real, &s) == 0) return refuse(error, "cannot be read by the server's user: chmod 644");
+  if (file < 0 && errno == EACCES) return refuse_directory(error);
+  if (file < 0) return refuse(error, "cannot be opened: %s", strerror(errno));
   ssize_t length = -1;
   if (fstat(file, &s) < 0) refuse(error, "cannot be looked at: %s", strerror(errno));
   else if (!S_ISREG(s.st_mode)) refuse(error, "is not a regular file");

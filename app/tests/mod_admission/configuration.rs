@@ -14,7 +14,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("AdmissionGroup memory limit=1", "memory: this name has a meaning of its own"),
     ("AdmissionGroup a/b limit=1", "a/b: not a group's name"),
     ("AdmissionGroup a-name-that-is-longer-than-any-name-may-be limit=1", "not a group's name"),
-    ("AdmissionGroup a limit=0", "limit=0: a number from 1, or `none`"),
+    ("AdmissionGroup a limit=0", "limit=0: a number from 1 to 1000000, or `none`"),
     ("AdmissionGroup a limit=-1", "limit=-1: a number from 1"),
     ("AdmissionGroup a limit=4x", "limit=4x: a number from 1"),
     ("AdmissionGroup a limit=99999999999", "limit=99999999999: a number from 1"),

@@ -161,8 +161,8 @@ typedef struct key {
 } key;
 
 static const key keys[] = {
-  {"limit", "a number from 1, or `none`", GROUP | MEMORY | WAITING, true, read_limit, write_limit},
-  {"queue", "how many may wait, from 0", GROUP, true, read_queue, write_queue},
+  {"limit", "a number from 1 to 1000000, or `none`", GROUP | MEMORY | WAITING, true, read_limit, write_limit},
+  {"queue", "how many may wait, from 0 to 1000000", GROUP, true, read_queue, write_queue},
   {"timeout", "a time from 1ms to 1h, such as 3s or 500ms", GROUP, true, read_timeout, write_timeout},
   {"key", "file, inode, vhost, location, client, server or expr:EXPRESSION", GROUP, false, read_key, write_key},
   {"handler", "dynamic, static or any, or names of handlers with commas", GROUP, false, read_handler, write_handler},
@@ -171,8 +171,8 @@ static const key keys[] = {
   {"cost", "a size such as 200M, `none`, `learn` or learn:SIZE", GROUP, true, read_cost, write_cost},
   {"mode", "off, observe or enforce", GROUP | MEMORY, true, read_mode, write_mode},
   {"adaptive", "`memory` or `none`", GROUP, false, read_adaptive, write_adaptive},
-  {"min", "a number from 1", GROUP, true, read_min, write_min},
-  {"max", "a number from 1", GROUP, true, read_max, write_max},
+  {"min", "a number from 1 to 1000000", GROUP, true, read_min, write_min},
+  {"max", "a number from 1 to 1000000", GROUP, true, read_max, write_max},
   {"hold", "`handler` or `response`", GROUP, false, read_hold, write_hold},
   {"at", "FROM-UNTIL:LIMIT such as 09:00-18:00:4, up to 8 times", GROUP, false, read_at, NULL},
 };

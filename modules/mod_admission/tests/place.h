@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Makes a folder here, at home, or among what is root's; false where none of them will do. */
+/* Makes a folder here, among what is root's, or at home, which others often cannot enter; false where none of them will do. */
 static bool place_make(char *path, size_t size) {
-  const char *parents[] = {".", getenv("HOME"), "/var/lib"};
+  const char *parents[] = {".", "/var/lib", getenv("HOME")};
   for (unsigned i = 0; i < sizeof parents / sizeof *parents; i++) {
     char parent[4096], probe[4200], text[8], error[ADM_ERROR];
     if (!parents[i] || !realpath(parents[i], parent)) continue;

@@ -73,7 +73,7 @@ static void read(void) {
 
 static void refused(void) {
   check("heavy limit=2\nheavi limit=2\n", "line 2: heavi: no such group; there are memory, queue-workers, heavy, light, elastic");
-  check("heavy limit=2\n\nlight limit=four\n", "line 3: limit=four: a number from 1, or `none`");
+  check("heavy limit=2\n\nlight limit=four\n", "line 3: limit=four: a number from 1 to 1000000, or `none`");
   check("heavy\n", "line 1: heavy: nothing is said about it, such as limit=4");
   check("heavy limit=2 limit=3\n", "line 1: limit=3: this key stands twice on the line");
   check("heavy limit = 2\n", "line 1: limit: not of the form key=value");

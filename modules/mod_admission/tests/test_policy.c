@@ -95,9 +95,9 @@ static void answers(void) {
 }
 
 static void mistakes(void) {
-  check("return {limit=0}", ": limit: `0` is no number from 1, or \"none\"\n");
-  check("return {limit=1.5}", ": limit: `1.5` is no number from 1, or \"none\"\n");
-  check("return {limit=true}", ": limit: `true` is no number from 1, or \"none\"\n");
+  check("return {limit=0}", ": limit: `0` is no number from 1 to 1000000, or \"none\"\n");
+  check("return {limit=1.5}", ": limit: `1.5` is no number from 1 to 1000000, or \"none\"\n");
+  check("return {limit=true}", ": limit: `true` is no number from 1 to 1000000, or \"none\"\n");
   check("return {cost='lots'}", ": cost: `lots` is no size such as \"200M\"\n");
   check("return {cost=-1}", ": cost: `-1` is no size such as \"200M\"\n");
   check("return {limits=4}", ": limits: an answer has group, cost and limit\n");

@@ -168,9 +168,9 @@ static void control_file(rounds *r) {
   write_file("control", "heavy limit=1\nheavy limit=many\n"); /* a mistake anywhere: nothing of it */
   turn(r, 1);
   CHECK_EQUAL(group(HEAVY)->limit, 2);
-  CHECK(strstr(log_text, "line 2: limit=many: a number from 1, or `none`: the earlier values stay in force"));
+  CHECK(strstr(log_text, "line 2: limit=many: a number from 1 to 1000000, or `none`: the earlier values stay in force"));
   CHECK(adm_news_read(&board, &news) && news.generation == 1);
-  CHECK_TEXT(news.error, "line 2: limit=many: a number from 1, or `none`");
+  CHECK_TEXT(news.error, "line 2: limit=many: a number from 1 to 1000000, or `none`");
   rounds *next = make_rounds(); /* another controller goes on counting, and finds out itself what is wrong */
   write_file("control", "heavy limit=2\n");
   turn(next, 1);

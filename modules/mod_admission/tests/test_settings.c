@@ -75,12 +75,12 @@ static void understood(void) {
 }
 
 static void refused(void) {
-  group("limit=four", "limit=four: a number from 1, or `none`");
-  group("limit=0", "limit=0: a number from 1, or `none`");
-  group("limit=", "limit=: a number from 1, or `none`");
-  group("limit=-1", "limit=-1: a number from 1, or `none`");
-  group("limit=99999999999999999999", "limit=99999999999999999999: a number from 1, or `none`");
-  group("limit=4.5", "limit=4.5: a number from 1, or `none`");
+  group("limit=four", "limit=four: a number from 1 to 1000000, or `none`");
+  group("limit=0", "limit=0: a number from 1 to 1000000, or `none`");
+  group("limit=", "limit=: a number from 1 to 1000000, or `none`");
+  group("limit=-1", "limit=-1: a number from 1 to 1000000, or `none`");
+  group("limit=99999999999999999999", "limit=99999999999999999999: a number from 1 to 1000000, or `none`");
+  group("limit=4.5", "limit=4.5: a number from 1 to 1000000, or `none`");
   group("queue", "queue: not of the form key=value");
   group("=4", "=4: not a key here; keys are limit, queue, timeout, key, handler, order, status, cost, mode, adaptive, "
         "min, max, hold, at");
@@ -105,9 +105,9 @@ static void refused(void) {
   group("handler=cgi-script,", "handler=cgi-script,: dynamic, static or any, or names of handlers with commas");
   group("handler=static,cgi-script", "handler=static,cgi-script: dynamic, static or any, or names of handlers with commas");
   group("handler=proxy,Any", "handler=proxy,Any: dynamic, static or any, or names of handlers with commas");
-  group("limit=\x1b[31m\n", "limit=?[31m?: a number from 1, or `none`");
+  group("limit=\x1b[31m\n", "limit=?[31m?: a number from 1 to 1000000, or `none`");
   group("limit=0123456789012345678901234567890123456789012345678901234567890123456789",
-        "limit=012345678901234567890123456789012345678901234567890...: a number from 1, or `none`");
+        "limit=012345678901234567890123456789012345678901234567890...: a number from 1 to 1000000, or `none`");
   group("limit=257", "limit=257: the running table has room for 256 permits per entry at most");
   group("queue=65", "queue=65: the running table has room for 64 waiters per entry at most");
   group("at=1:00-2:00:300", "at=300: the running table has room for 256 permits per entry at most");

@@ -82,8 +82,8 @@ pub(super) fn is_shown(word: &Word, group: &Group) -> bool {
 type Rule = (&'static str, &'static str, fn(&str) -> bool);
 
 const GROUP: [Rule; 9] = [
-    ("limit", "a number from 1, or `none`", |value| value == "none" || number(value, 1, NUMBER)),
-    ("queue", "a number from 0", |value| number(value, 0, NUMBER)),
+    ("limit", "a number from 1 to 1000000, or `none`", |value| value == "none" || number(value, 1, NUMBER)),
+    ("queue", "a number from 0 to 1000000", |value| number(value, 0, NUMBER)),
     ("timeout", "a time from 1ms to 1h, such as 3s or 500ms", |value| {
         duration_ms(value).is_some_and(|ms| (1..=HOUR_MS).contains(&ms))
     }),
@@ -91,8 +91,8 @@ const GROUP: [Rule; 9] = [
     ("status", "a number from 400 to 599", |value| number(value, 400, 599)),
     ("cost", "a size such as 200M, `none`, `learn` or learn:SIZE", is_cost),
     ("mode", "off, observe or enforce", |value| ["off", "observe", "enforce"].contains(&value)),
-    ("min", "a number from 1", |value| number(value, 1, NUMBER)),
-    ("max", "a number from 1", |value| number(value, 1, NUMBER)),
+    ("min", "a number from 1 to 1000000", |value| number(value, 1, NUMBER)),
+    ("max", "a number from 1 to 1000000", |value| number(value, 1, NUMBER)),
 ];
 
 const MEMORY_LIMIT: Rule = ("limit", "a size such as 800M, or `none`", |value| value == "none" || is_size(value, 1));
@@ -174,9 +174,9 @@ mod tests {
         check(Group, "limit=none timeout=3 cost=none", Ok(()));
         check(Memory, "limit=800M mode=observe", Ok(()));
         check(Workers, "limit=20", Ok(()));
-        check(Group, "limit=0", Err("limit takes a number from 1, or `none`, not `0`"));
+        check(Group, "limit=0", Err("limit takes a number from 1 to 1000000, or `none`, not `0`"));
         check(Group, "limit", Err("`limit` is not of the form KEY=VALUE"));
-        check(Group, "queue=-1", Err("queue takes a number from 0, not `-1`"));
+        check(Group, "queue=-1", Err("queue takes a number from 0 to 1000000, not `-1`"));
         check(Group, "timeout=2h", Err("timeout takes a time from 1ms to 1h, such as 3s or 500ms, not `2h`"));
         check(Group, "mode=on", Err("mode takes off, observe or enforce, not `on`"));
         check(Group, "cost=200MB", Err("cost takes a size such as 200M, `none`, `learn` or learn:SIZE, not `200MB`"));

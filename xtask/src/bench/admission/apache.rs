@@ -80,11 +80,11 @@ impl Apache {
         command.args(&words[1..]).arg(mode).arg("-f").arg(folder.join("httpd.conf"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(folder.join("stderr.txt"))?);
         if let Some((user, group)) = account() {
-            // What the server writes, callgrind's file above all, is then written by who may.
-            for path in [folder.clone(), folder.join("run")] {
-                chown(&path, Some(user), Some(group))?;
-            }
             command.uid(user).gid(group);
+        }
+        // What the server writes, callgrind's file above all, is then written by who may.
+        for path in [folder.clone(), folder.join("run")] {
+            owned_by_the_server(&path)?;
         }
         let apache = Apache { process: Child::start(&mut command, None)?, port };
         let until = Instant::now() + PATIENCE;
@@ -153,19 +153,27 @@ fn account() -> Option<(u32, u32)> {
     })
 }
 
+/// Gives a file or folder of ours to the account that the server runs as.
+pub(super) fn owned_by_the_server(path: &Path) -> anyhow::Result<()> {
+    let Some((user, group)) = account() else { return Ok(()) };
+    chown(path, Some(user), Some(group)).with_context(|| format!("cannot give {} away", path.display()))
+}
+
+/// The line that loads a module of Apache's; none where it is compiled in or not there.
+pub(super) fn load(name: &str) -> anyhow::Result<String> {
+    let file = modules_folder()?.join(format!("mod_{name}.so"));
+    Ok(if file.exists() { format!("LoadModule {name}_module {}\n", file.display()) } else { String::new() })
+}
+
 fn configuration(folder: &Path, port: u16) -> anyhow::Result<String> {
     let modules = modules_folder()?;
-    let load = |name: &str| {
-        let file = modules.join(format!("mod_{name}.so"));
-        if file.exists() { format!("LoadModule {name}_module {}\n", file.display()) } else { String::new() }
-    };
     let php = fs::read_dir(&modules)?.flatten().map(|entry| entry.path()).find(|path| {
         path.file_name()
             .and_then(|name| name.to_str())
             .is_some_and(|name| name.starts_with("libphp") && name.ends_with(".so"))
     });
     let php = php.context("no PHP for Apache here; install the package libapache2-mod-php")?;
-    let loaded: String = MODULES.iter().map(|name| load(name)).collect();
+    let loaded = MODULES.into_iter().map(load).collect::<anyhow::Result<String>>()?;
     Ok(format!(
         "{loaded}LoadModule php_module {php}
 ServerRoot {folder}

@@ -1,13 +1,16 @@
-//! What the children of a server hold before and after many requests in a group: nothing must grow with requests.
+//! What the children of a server hold before and after many requests in a group: nothing must grow with requests. Beside it, what those of
+//! other limiters do.
 
 use super::Stand;
-use super::apache::{Apache, open_to_all};
+use super::apache::{Apache, load, open_to_all, owned_by_the_server};
 use crate::bench::cases::Limit;
 use crate::bench::programs::need;
 use crate::bench::report::{Heading, Judgement, Raw, Section, table};
+use crate::root;
 use anyhow::{Context, bail};
 use rustix::process::Pid;
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What is asked for: a page of mod_php.
@@ -22,55 +25,61 @@ const GROWTH: f64 = 64.0;
 
 const CHILDREN: &str = "StartServers 4\nMinSpareServers 4\nMaxSpareServers 4\nMaxRequestWorkers 4\nServerLimit 4\n";
 
+/// The plans whose other limiters are asked, too, with what names those that no distribution has: without it they are left out.
+const OTHERS: [(&str, Option<&str>); 2] =
+    [("plans/admission/overhead.toml", None), ("plans/admission/overhead-mruby.toml", Some("MOD_MRUBY"))];
+
+/// A server to look at.
+struct Limiter {
+    name: String,
+    directives: String,
+    /// Whether it is the module's, which has a process of its own.
+    ours: bool,
+}
+
 pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow::Result<Section> {
     let ab = need("ab", "cargo xtask setup").map_err(anyhow::Error::msg)?;
     open_to_all(&stand.module)?;
     let group = "AdmissionEngine on\nAdmissionGroup php limit=200\nAdmissionUse php\n";
-    let with = format!("{CHILDREN}LoadModule admission_module {}\n{group}", stand.module.display());
+    let group = format!("LoadModule admission_module {}\n{group}", stand.module.display());
+    let mut limiters = vec![
+        Limiter { name: "without a limiter".to_owned(), directives: String::new(), ours: false },
+        Limiter { name: "mod_admission, in a group".to_owned(), directives: group, ours: true },
+    ];
     let mut section =
         Section { heading, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
-    let (mut rows, mut grown) = (Vec::new(), Vec::new());
-    for (name, directives, has_controller) in
-        [("a worker, without the module", CHILDREN.to_owned(), false), ("a worker, in a group", with, true)]
-    {
-        let apache = Apache::with_children(stand, "memory", &directives)?;
-        let url = format!("http://127.0.0.1:{}{PAGE}", apache.port());
-        let mut looks = Vec::new();
-        for count in [WARM, requests] {
-            let ran = Command::new(&ab)
-                .args(["-q", "-l", "-c", "100", "-n", &count.to_string(), &url])
-                .stdin(Stdio::null())
-                .output()?;
-            let said = String::from_utf8_lossy(&ran.stdout);
-            if !ran.status.success() || said.contains("Non-2xx") {
-                bail!("{count} requests were not all answered: {said}");
-            }
-            looks.push(Own::of(apache.pid())?);
+    section.body.push(format!(
+        "What the largest worker has for itself (private pages, `smaps_rollup`), in KiB, after {WARM} requests and after {requests} more for a page of \
+         PHP (phpinfo) in a group, from 100 clients at once. The module's table is shared and not in it. The others are limited as in {}.",
+        OTHERS.map(|(plan, _)| plan).join(" and ")
+    ));
+    for (plan, needs) in OTHERS {
+        match needs.filter(|name| std::env::var_os(name).is_none()) {
+            None => limiters.extend(others(stand, plan)?),
+            Some(name) => section.body.push(format!("Without those of {plan}: they need {name}, as is said there.")),
         }
-        apache.end(stand)?;
-        let [before, after] = [&looks[0], &looks[1]];
+    }
+    let (mut rows, mut grown) = (Vec::new(), Vec::new());
+    for limiter in &limiters {
+        let [before, after] = looks(stand, &ab, limiter, requests)?;
         grown.push(after.worker as f64 - before.worker as f64);
-        let mut kinds = vec![(name, before.worker, after.worker)];
-        if has_controller {
-            kinds.push(("the module's own process", before.controller, after.controller));
+        let mut kinds = vec![(format!("a worker, {}", limiter.name), before.worker, after.worker)];
+        if limiter.ours {
+            kinds.push(("the module's own process".to_owned(), before.controller, after.controller));
         }
         for (name, before, after) in kinds {
             let more = after as i64 - before as i64;
-            rows.push(vec![name.to_owned(), before.to_string(), after.to_string(), more.to_string()]);
             let raw = |(measure, value): (&'static str, u64)| Raw {
-                tool: name.to_owned(),
+                tool: name.clone(),
                 repetition: 1,
                 position: 1,
                 measure,
                 value: value as f64,
             };
             section.raw.extend([("KiB before", before), ("KiB after", after)].map(raw));
+            rows.push(vec![name, before.to_string(), after.to_string(), more.to_string()]);
         }
     }
-    section.body.push(format!(
-        "What the largest worker has for itself (private pages, `smaps_rollup`), in KiB, after {WARM} requests and after {requests} more for a page of \
-         PHP (phpinfo) in a group, from 100 clients at once. The module's table is shared and not in it."
-    ));
     section.body.push(table(&["", "before", "after", "more"], &rows));
     section.judgements.push(Judgement {
         what: format!("what a worker grew by in {requests} requests, KiB more than without the module,"),
@@ -79,6 +88,64 @@ pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow:
     });
     section.commands.push(format!("ab -q -l -c 100 -n {requests} http://127.0.0.1:PORT{PAGE}"));
     Ok(section)
+}
+
+/// What its processes hold before and after that many requests.
+fn looks(stand: &Stand, ab: &Path, limiter: &Limiter, requests: u64) -> anyhow::Result<[Own; 2]> {
+    let apache = Apache::with_children(stand, "memory", &format!("{CHILDREN}{}", limiter.directives))?;
+    let url = format!("http://127.0.0.1:{}{PAGE}", apache.port());
+    let look = |count: u64| {
+        let ran = Command::new(ab)
+            .args(["-q", "-l", "-c", "100", "-n", &count.to_string(), &url])
+            .stdin(Stdio::null())
+            .output()?;
+        let said = String::from_utf8_lossy(&ran.stdout);
+        if !ran.status.success() || said.contains("Non-2xx") {
+            bail!("{}: {count} requests were not all answered: {said}", limiter.name);
+        }
+        Own::of(apache.pid())
+    };
+    let found = [look(WARM)?, look(requests)?];
+    apache.end(stand)?;
+    Ok(found)
+}
+
+/// The limiters of a plan beside mod_admission, after its build steps.
+fn others(stand: &Stand, plan: &str) -> anyhow::Result<Vec<Limiter>> {
+    let file = root().join(plan);
+    let run = stand.folder.path().join(file.file_stem().context("a plan has a name")?);
+    fs::create_dir(&run).with_context(|| format!("cannot make {}", run.display()))?;
+    owned_by_the_server(&run)?;
+    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {plan}"))?;
+    let table: toml::Table = text.replace("${run}", &run.display().to_string()).parse()?;
+    let texts = |value: Option<&toml::Value>| -> Vec<String> {
+        value
+            .and_then(toml::Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|one| Some(one.as_str()?.to_owned()))
+            .collect()
+    };
+    for build in table.get("build").and_then(toml::Value::as_array).into_iter().flatten() {
+        let words = texts(build.get("command"));
+        let [program, words @ ..] = &words[..] else { bail!("{plan}: a build without a command") };
+        let mut made = Command::new(program);
+        made.args(words).current_dir(file.parent().context("a plan has a folder")?);
+        let made = made.stdin(Stdio::null()).output().with_context(|| format!("cannot run {program}"))?;
+        if !made.status.success() {
+            bail!("{plan}: {}", String::from_utf8_lossy(&made.stderr).trim());
+        }
+    }
+    let modules = table.get("server").map(|server| texts(server.get("modules"))).unwrap_or_default();
+    let modules = modules.iter().map(|name| load(name)).collect::<anyhow::Result<String>>()?;
+    let variants = table.get("variant").and_then(toml::Value::as_table).into_iter().flatten();
+    let variants = variants.filter(|(name, _)| *name != "mod_admission");
+    Ok(variants
+        .filter_map(|(name, variant)| {
+            let directives = format!("{modules}{}", variant.get("directives")?.as_str()?);
+            Some(Limiter { name: name.clone(), directives, ours: false })
+        })
+        .collect())
 }
 
 /// The process in which the module looks after its table, by the name that it gives itself.

@@ -48,7 +48,8 @@ enum Case {
     Instructions,
     /// How long a permit takes from one process to the next, and whether a waiter is ever forgotten
     HandOff,
-    /// Memory of the server's children before and after many requests
+    /// Memory of the server's children before and after many requests, with each limiter; needs libapache2-mod-qos; mod_mruby as
+    /// plans/admission/overhead-mruby.toml says
     Memory,
     /// CPU time per request beside mod_qos and mod_lua: plans/admission/overhead.toml; needs the package libapache2-mod-qos
     Overhead,
@@ -71,7 +72,9 @@ impl Case {
                 ("instructions", "user instructions per request of one connection, limits never reached")
             }
             Case::HandOff => ("hand-off", "a permit from one process to the next, and many of them among threads"),
-            Case::Memory => ("memory", "memory of the children of a server before and after many requests in a group"),
+            Case::Memory => {
+                ("memory", "memory of the children of a server before and after many requests, with each limiter")
+            }
             Case::Overhead => {
                 ("overhead", "CPU time per request with limits that are never reached, phpinfo, 100 connections")
             }
