@@ -217,7 +217,7 @@ static const char *set_limit(cmd_parms *cmd, void *config, const char *name, con
   if (error) return error;
   uint32_t limit;
   if (!adm_limit_read(number, &limit) || limit == ADM_UNLIMITED)
-    return complain(cmd, number, "must be a number from 1 to 1000000; it only lowers the group's limit here");
+    return complain(cmd, number, "must be a " ADM_LIMIT_WORDS "; it only lowers the group's limit here");
   group_use *use = NULL;
   error = use_of(cmd, name, &use);
   if (error) return error;

@@ -29,7 +29,6 @@ APLOG_USE_MODULE(admission);
 #define CELLS_FOR_A_WORKER 4
 #define CELLS_MAX 4096
 #define WAITERS_MIN 1024 /* so that few reloads need a larger table: only what is used takes memory */
-#define WAITERS_MAX 4096
 #define HEAL_NS 100000000
 #define HEAL_WAITING_NS 1000000000
 #define POLICY_STATES 8 /* Lua interpreters of a child with threads */
@@ -89,7 +88,7 @@ static adm_shape shape_for(const configuration *now, server_rec *main_server) {
   }
   return (adm_shape){.entries = now->entries,
                      .cells = between(cells_for(main_server), CELLS_MIN, CELLS_MAX),
-                     .waiters = between(queue, WAITERS_MIN, WAITERS_MAX)};
+                     .waiters = between(queue, WAITERS_MIN, ADM_QUEUE_MAX)};
 }
 
 static uint32_t queue_workers(const configuration *now) {

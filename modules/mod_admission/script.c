@@ -279,7 +279,7 @@ static void read_cost(lua_State *lua, policy_answer *answer) {
 
 static void read_limit(lua_State *lua, policy_answer *answer) {
   const char *text = number_text(lua);
-  if (!adm_limit_read(text, &answer->limit)) luaL_error(lua, "limit: `%s` is no number from 1 to 1000000, or \"none\"", text);
+  if (!adm_limit_read(text, &answer->limit)) luaL_error(lua, "limit: `%s` is no " ADM_LIMIT_WORDS ", or \"none\"", text);
   answer->has_limit = true;
   lua_pop(lua, 1);
 }

@@ -62,10 +62,8 @@ static ssize_t read_all(int file, char *text, size_t size, char *error) {
   return (ssize_t)length;
 }
 
-/* Why a path cannot be reached, by what `errno` says. */
-static ssize_t refuse_directory(char *error) {
-  if (errno != EACCES) return refuse(error, "its directory: %s", strerror(errno));
-  return refuse(error, "its directory, or one above it, cannot be entered by the server's user: chmod o+x");
+static ssize_t refuse_closed(char *error) {
+  return refuse(error, "its directory, or one above it, cannot be entered by the server's user: chmod a+x");
 }
 
 static bool owned(const struct stat *s, uid_t owner) { return s->st_uid == owner || s->st_uid == 0; }
@@ -98,7 +96,11 @@ static bool path_trusted(const char *path, uid_t owner, char real[PATH_MAX], cha
   if (path[0] != '/' || length >= sizeof directory) return refuse(error, "is not an absolute path"), false;
   memcpy(directory, path, length);
   directory[length] = '\0';
-  if (!realpath(length ? directory : "/", real)) return refuse_directory(error), false;
+  if (!realpath(length ? directory : "/", real)) {
+    if (errno == EACCES) refuse_closed(error);
+    else refuse(error, "its directory: %s", strerror(errno));
+    return false;
+  }
   strcpy(directory, real);
   size_t end = strlen(real), name = strlen(slash);
   if (end + name >= PATH_MAX) return refuse(error, "its path is too long"), false;
@@ -113,8 +115,8 @@ ssize_t watch_read(const char *path, uid_t owner, char *text, size_t size, char 
   if (file < 0 && errno == ELOOP) return refuse(error, "is a symbolic link");
   struct stat s;
   /* Closed is the file, if it can be looked at, or else its directory. */
-  if (file < 0 && errno == EACCES && lstat(real, &s) == 0) return refuse(error, "cannot be read by the server's user: chmod 644");
-  if (file < 0 && errno == EACCES) return refuse_directory(error);
+  if (file < 0 && errno == EACCES)
+    return lstat(real, &s) == 0 ? refuse(error, "cannot be read by the server's user: chmod 644") : refuse_closed(error);
   if (file < 0) return refuse(error, "cannot be opened: %s", strerror(errno));
   ssize_t length = -1;
   if (fstat(file, &s) < 0) refuse(error, "cannot be looked at: %s", strerror(errno));

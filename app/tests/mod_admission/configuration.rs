@@ -21,6 +21,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("AdmissionGroup a limit", "limit: not of the form key=value"),
     ("AdmissionGroup a size=4", "size=4: not a key here; keys are limit, queue"),
     ("AdmissionGroup a queue=many", "queue=many: how many may wait"),
+    ("AdmissionGroup a queue=4097", "queue=4097: how many may wait, from 0 to 4096"),
     ("AdmissionGroup a timeout=3x", "timeout=3x: a time from 1ms to 1h"),
     ("AdmissionGroup a timeout=2h", "timeout=2h: a time from 1ms to 1h"),
     ("AdmissionGroup a key=cookie", "key=cookie: file, inode, vhost"),

@@ -1,7 +1,7 @@
 //! Streams of HTTP/2: each is a request with a permit of its own, in threads of its own.
 
 use crate::oracle::{Killed, most_at_once};
-use crate::server::{Mpm, PATIENCE, Php, Server, Told, wait, within};
+use crate::server::{Mpm, PATIENCE, Php, Server, Told, behind, wait, within};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -295,34 +295,137 @@ fn next_frame(client: &mut TcpStream) -> (u8, u8, Vec<u8>) {
     (head[3], head[8], payload)
 }
 
+/// A connection on which a stream has begun; so many bytes of its body may come before more are asked for.
+fn begin(server: &Server, window: u16, path: &str) -> TcpStream {
+    let mut client = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
+    client.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    // SETTINGS_INITIAL_WINDOW_SIZE (RFC 9113, 6.5.2).
+    let [high, low] = window.to_be_bytes();
+    let settings = frame(4, 0, 0, &[0, 4, 0, 0, high, low]);
+    let begin = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), settings, get(1, path)];
+    client.write_all(&begin.concat()).expect("it reads");
+    client
+}
+
+/// `RST_STREAM` of the first stream: CANCEL.
+fn reset(client: &mut TcpStream) {
+    client.write_all(&frame(3, 0, 1, &[0, 0, 0, 8])).expect("it reads");
+}
+
+/// A file as the connection's second stream, whole: what was sent before has been read then.
+fn file_comes(client: &mut TcpStream) {
+    client.write_all(&get(3, "/index.html")).expect("it reads");
+    let answer = loop {
+        let (kind, stream, payload) = next_frame(client);
+        if (kind, stream) == (1, 3) {
+            break payload;
+        }
+    };
+    assert_eq!(answer[0], 0x88, "`:status 200` of the static table");
+}
+
+const EVERYWHERE: &str = "AdmissionUse two\n";
+
+/// Servers with one permit, held as that says, and the page that takes it, of each kind of handler.
+fn pages(hold: &str) -> impl Iterator<Item = (Server, &'static str)> {
+    let kinds = [
+        (Mpm::Worker, Php::None, "/page.probe"),
+        (Mpm::Event, Php::None, "/page.probe"),
+        (Mpm::Worker, Php::None, "/page.cgi"),
+        (Mpm::Event, Php::None, "/page.cgi"),
+        (Mpm::Worker, Php::Fpm, "/page.php"),
+        (Mpm::Event, Php::Fpm, "/page.php"),
+        (Mpm::Worker, Php::None, "/behind"),
+        (Mpm::Event, Php::None, "/behind"),
+    ];
+    kinds.into_iter().filter_map(move |(mpm, php, page)| {
+        let uses = if page == "/behind" { behind(EVERYWHERE) } else { EVERYWHERE.to_owned() };
+        let text = format!("Protocols h2c http/1.1\nAdmissionGroup two limit=1 hold={hold}\n{uses}");
+        Some((Server::told(&Told { mpm, php, text: &text, files: &[] })?, page))
+    })
+}
+
+/// Nobody else comes in, at any moment of a while.
+fn is_held(server: &Server, page: &str) {
+    let held = (0..50).map(|_| server.number("two", "/held")).min();
+    assert_eq!((held, server.get(page).status), (Some(1), 503), "{page}");
+}
+
+fn is_back(server: &Server, page: &str) {
+    server.wait_idle();
+    assert_eq!(server.get(page).status, 200, "{page}");
+    server.wait_idle();
+}
+
+fn wait_page_ended(server: &Server) {
+    wait("the page has ended", || server.events().iter().any(|event| event.word == "stop"));
+}
+
 /// Who takes little of a stream at a time keeps what was given to him until the last byte, where the group says so.
 #[test]
 fn a_stream_that_is_read_slowly() {
-    for (mpm, hold) in [(Mpm::Worker, "response"), (Mpm::Event, "response"), (Mpm::Event, "handler")] {
-        let text = format!("Protocols h2c http/1.1\nAdmissionGroup two limit=1 hold={hold}\nAdmissionUse two\n");
+    for hold in ["response", "handler"] {
+        for (server, page) in pages(hold) {
+            let mut client = begin(&server, 1000, &format!("{page}?body=9000"));
+            wait_page_ended(&server);
+            if hold == "handler" {
+                server.wait_idle();
+            } else {
+                is_held(&server, page);
+            }
+            client.write_all(&frame(8, 0, 1, &60000_u32.to_be_bytes())).expect("it reads");
+            let mut body = 0;
+            while body < 9000 {
+                let (kind, stream, payload) = next_frame(&mut client);
+                body += if (kind, stream) == (0, 1) { payload.len() } else { 0 };
+            }
+            is_back(&server, page);
+        }
+    }
+}
+
+/// Who ends his stream, or his connection, in the middle of an answer gives back what was given to him, be the handler over or not.
+#[test]
+fn a_stream_that_ends_in_the_middle_of_its_answer() {
+    for (hold, body) in [("response", 9000), ("response", 1_000_000), ("handler", 1_000_000)] {
+        for (server, page) in pages(hold) {
+            for connection_too in [false, true] {
+                let mut client = begin(&server, 1000, &format!("{page}?body={body}"));
+                server.wait_number("two", "/held", 1);
+                is_held(&server, page);
+                if connection_too {
+                    drop(client);
+                } else {
+                    reset(&mut client);
+                    file_comes(&mut client);
+                }
+                is_back(&server, page);
+            }
+        }
+    }
+}
+
+/// The handler of a stream that has ended works on, and counts as long.
+#[test]
+fn a_stream_that_ends_while_its_handler_runs() {
+    for mpm in [Mpm::Worker, Mpm::Event] {
+        let text = format!("Protocols h2c http/1.1\nAdmissionGroup two limit=1\n{EVERYWHERE}");
         let Some(server) = Server::start(mpm, &text) else { return };
-        let mut client = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
-        client.set_read_timeout(Some(PATIENCE)).expect("a socket");
-        // SETTINGS_INITIAL_WINDOW_SIZE: a thousand bytes of the stream may be sent.
-        let settings = frame(4, 0, 0, &[0, 4, 0, 0, 1000_u16.to_be_bytes()[0], 1000_u16.to_be_bytes()[1]]);
-        let begin = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), settings, get(1, "/page.probe?body=9000")];
-        client.write_all(&begin.concat()).expect("it reads");
-        wait("the page has ended", || server.events().iter().any(|event| event.word == "stop"));
-        if hold == "handler" {
-            server.wait_idle();
-        } else {
-            let held = (0..50).map(|_| server.number("two", "/held")).min();
-            assert_eq!((held, server.get("/page.probe").status), (Some(1), 503), "{mpm:?}");
+        for (count, connection_too) in [(1, false), (2, true)] {
+            let gate = server.gate(&format!("g{count}"));
+            let mut client = begin(&server, 1000, &format!("/page.probe?gate=g{count}"));
+            server.wait_number("two", "/held", 1);
+            if connection_too {
+                drop(client);
+            } else {
+                reset(&mut client);
+                file_comes(&mut client);
+            }
+            is_held(&server, "/page.probe");
+            gate.open();
+            is_back(&server, "/page.probe");
         }
-        client.write_all(&frame(8, 0, 1, &60000_u32.to_be_bytes())).expect("it reads");
-        let mut body = 0;
-        while body < 9000 {
-            let (kind, stream, payload) = next_frame(&mut client);
-            body += if (kind, stream) == (0, 1) { payload.len() } else { 0 };
-        }
-        server.wait_idle();
-        assert_eq!(server.get("/page.probe").status, 200);
-        server.wait_idle();
+        assert!(most_at_once(&server.events(), &Killed::new()) <= 1);
     }
 }
 
@@ -351,22 +454,11 @@ fn a_stream_that_is_reset_while_it_waits() {
     let gate = server.gate("g");
     let held: Vec<_> = (0..2).map(|n| server.send(&format!("/page.probe?id=held{n}&gate=g"))).collect();
     server.wait_started(2);
-    let mut client = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
-    client.set_read_timeout(Some(PATIENCE)).expect("a socket");
-    let begin = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), frame(4, 0, 0, &[]), get(1, "/page.probe?id=leaver")];
-    client.write_all(&begin.concat()).expect("it reads");
+    let mut client = begin(&server, u16::MAX, "/page.probe?id=leaver");
     server.wait_number("two", "/waiting", 1);
-    let cancel = frame(3, 0, 1, &[0, 0, 0, 8]);
-    client.write_all(&cancel).expect("it reads");
+    reset(&mut client);
     server.wait_number("two", "/waiting", 0);
-    client.write_all(&get(3, "/index.html")).expect("it reads");
-    let answer = loop {
-        let (kind, stream, payload) = next_frame(&mut client);
-        if (kind, stream) == (1, 3) {
-            break payload;
-        }
-    };
-    assert_eq!(answer[0], 0x88, "`:status 200` of the static table");
+    file_comes(&mut client);
     drop(client);
     gate.open();
     assert!(held.into_iter().all(|one| one.answer().status == 200));

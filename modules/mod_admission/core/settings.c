@@ -52,7 +52,7 @@ static bool read_limit(about *a, const char *v) {
   a->s->limit = units;
   return true;
 }
-static bool read_queue(about *a, const char *v) { return adm_number_read(v, 0, ADM_NUMBER_MAX, &a->s->queue); }
+static bool read_queue(about *a, const char *v) { return adm_number_read(v, 0, ADM_QUEUE_MAX, &a->s->queue); }
 static bool read_timeout(about *a, const char *v) {
   uint32_t ms;
   if (!adm_duration_read(v, &ms) || ms < 1 || ms > TIMEOUT_MAX_MS) return false;
@@ -73,8 +73,8 @@ static bool read_status(about *a, const char *v) {
 static bool read_mode(about *a, const char *v) { return name_read(v, mode_names, &a->s->mode); }
 static bool read_hold(about *a, const char *v) { return name_read(v, hold_names, &a->s->hold); }
 static bool read_adaptive(about *a, const char *v) { return name_read(v, adaptive_names, &a->s->adaptive); }
-static bool read_min(about *a, const char *v) { return adm_number_read(v, 1, ADM_NUMBER_MAX, &a->s->min); }
-static bool read_max(about *a, const char *v) { return adm_number_read(v, 1, ADM_NUMBER_MAX, &a->s->max); }
+static bool read_min(about *a, const char *v) { return adm_number_read(v, 1, ADM_LIMIT_MAX, &a->s->min); }
+static bool read_max(about *a, const char *v) { return adm_number_read(v, 1, ADM_LIMIT_MAX, &a->s->max); }
 
 static bool read_cost(about *a, const char *v) {
   bool learn = strncmp(v, "learn", 5) == 0 && (v[5] == '\0' || v[5] == ':');
@@ -161,8 +161,8 @@ typedef struct key {
 } key;
 
 static const key keys[] = {
-  {"limit", "a number from 1 to 1000000, or `none`", GROUP | MEMORY | WAITING, true, read_limit, write_limit},
-  {"queue", "how many may wait, from 0 to 1000000", GROUP, true, read_queue, write_queue},
+  {"limit", "a " ADM_LIMIT_WORDS ", or `none`", GROUP | MEMORY | WAITING, true, read_limit, write_limit},
+  {"queue", "how many may wait, from 0 to " ADM_IN_WORDS(ADM_QUEUE_MAX), GROUP, true, read_queue, write_queue},
   {"timeout", "a time from 1ms to 1h, such as 3s or 500ms", GROUP, true, read_timeout, write_timeout},
   {"key", "file, inode, vhost, location, client, server or expr:EXPRESSION", GROUP, false, read_key, write_key},
   {"handler", "dynamic, static or any, or names of handlers with commas", GROUP, false, read_handler, write_handler},
@@ -171,8 +171,8 @@ static const key keys[] = {
   {"cost", "a size such as 200M, `none`, `learn` or learn:SIZE", GROUP, true, read_cost, write_cost},
   {"mode", "off, observe or enforce", GROUP | MEMORY, true, read_mode, write_mode},
   {"adaptive", "`memory` or `none`", GROUP, false, read_adaptive, write_adaptive},
-  {"min", "a number from 1 to 1000000", GROUP, true, read_min, write_min},
-  {"max", "a number from 1 to 1000000", GROUP, true, read_max, write_max},
+  {"min", "a " ADM_LIMIT_WORDS, GROUP, true, read_min, write_min},
+  {"max", "a " ADM_LIMIT_WORDS, GROUP, true, read_max, write_max},
   {"hold", "`handler` or `response`", GROUP, false, read_hold, write_hold},
   {"at", "FROM-UNTIL:LIMIT such as 09:00-18:00:4, up to 8 times", GROUP, false, read_at, NULL},
 };

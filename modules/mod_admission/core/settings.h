@@ -69,7 +69,14 @@ bool adm_size_read(const char *text, uint32_t *units);
 /* A duration (`3s`, `500ms`, `2m`, `1h`, seconds without a letter) in milliseconds. Also for AdmissionMaxHold. */
 bool adm_duration_read(const char *text, uint32_t *milliseconds);
 
-/* `none` or a number from 1. */
+/* The most that a limit and a queue can be; the shape of a running table can set a lower bound. */
+#define ADM_LIMIT_MAX 1000000
+#define ADM_QUEUE_MAX 4096
+#define ADM_IN_WORDS_(number) #number
+#define ADM_IN_WORDS(number) ADM_IN_WORDS_(number)
+#define ADM_LIMIT_WORDS "number from 1 to " ADM_IN_WORDS(ADM_LIMIT_MAX)
+
+/* `none` or a number from 1 to ADM_LIMIT_MAX. */
 bool adm_limit_read(const char *text, uint32_t *limit);
 
 /* AdmissionQueueWorkers: a number of workers up to ADM_OWNERS, or with `%` a share of 1 to 90 (`percent` is 0 for a number). */

@@ -39,7 +39,7 @@ bool adm_limit_read(const char *text, uint32_t *limit) {
     *limit = ADM_UNLIMITED;
     return true;
   }
-  return adm_number_read(text, 1, ADM_NUMBER_MAX, limit);
+  return adm_number_read(text, 1, ADM_LIMIT_MAX, limit);
 }
 
 bool adm_workers_read(const char *text, uint32_t *number, unsigned *percent) {

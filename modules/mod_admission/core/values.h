@@ -6,8 +6,6 @@
 
 #include "admission.h"
 
-#define ADM_NUMBER_MAX 1000000u /* of limits and queues; a table's shape sets the real bound */
-
 /* Digits and nothing else, from `least` to `most`. */
 bool adm_number_read(const char *text, uint32_t least, uint32_t most, uint32_t *number);
 

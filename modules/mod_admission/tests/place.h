@@ -8,12 +8,23 @@
 #include "../core/settings.h"
 #include "../watch.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Makes a folder here, among what is root's, or at home, which others often cannot enter; false where none of them will do. */
+#define PLACE_USER 65534 /* another user, of whom nothing is asked but that he is not root */
+
+/* Whether others come there, where the test is root's: its home is closed to them. */
+static bool place_reached(const char *path) {
+  if (geteuid() != 0) return true;
+  if (seteuid(PLACE_USER) < 0) return false;
+  bool reached = faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
+  return seteuid(0) == 0 && reached;
+}
+
+/* Makes a folder here, among what is root's, or at home; false where none of them will do. */
 static bool place_make(char *path, size_t size) {
   const char *parents[] = {".", "/var/lib", getenv("HOME")};
   for (unsigned i = 0; i < sizeof parents / sizeof *parents; i++) {
@@ -26,7 +37,7 @@ static bool place_make(char *path, size_t size) {
     if (file) fclose(file);
     bool believed = watch_read(probe, geteuid(), text, sizeof text, error) >= 0;
     unlink(probe);
-    if (believed) return true;
+    if (believed && place_reached(path)) return true;
     rmdir(path);
   }
   return false;

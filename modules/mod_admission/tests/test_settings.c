@@ -76,6 +76,8 @@ static void understood(void) {
 
 static void refused(void) {
   group("limit=four", "limit=four: a number from 1 to 1000000, or `none`");
+  group("limit=1000001", "limit=1000001: a number from 1 to 1000000, or `none`");
+  group("queue=4097", "queue=4097: how many may wait, from 0 to 4096");
   group("limit=0", "limit=0: a number from 1 to 1000000, or `none`");
   group("limit=", "limit=: a number from 1 to 1000000, or `none`");
   group("limit=-1", "limit=-1: a number from 1 to 1000000, or `none`");

@@ -142,6 +142,8 @@ pub(super) fn csv(sections: &[Section]) -> String {
     let mut text = "case,tool,repetition,position,measure,value\n".to_owned();
     for section in sections {
         for Raw { tool, repetition, position, measure, value } in &section.raw {
+            let tool =
+                if tool.contains([',', '"']) { format!("\"{}\"", tool.replace('"', "\"\"")) } else { tool.clone() };
             let _ = writeln!(text, "{},{tool},{repetition},{position},{measure},{value}", section.heading.name);
         }
     }
@@ -196,14 +198,15 @@ mod tests {
     fn a_document() {
         let judgement =
             Judgement { what: "webdyno/bare, median".to_owned(), found: Ok(1.0), limit: Limit::AtMost(1.06) };
-        let raw = Raw { tool: "bare".to_owned(), repetition: 1, position: 2, measure: "requests", value: 58552.0 };
+        let raw =
+            |tool: &str| Raw { tool: tool.to_owned(), repetition: 1, position: 2, measure: "requests", value: 58552.0 };
         let rows = [vec!["bare".to_owned(), "5.35".to_owned()], vec!["hey".to_owned()]];
         let section = Section {
             heading: CASES[0].heading(),
             body: vec![table(&["tool", "us/request", "ratio"], &rows)],
             judgements: vec![judgement],
             commands: vec!["bare keep-alive 80 / 100 2".to_owned()],
-            raw: vec![raw],
+            raw: vec![raw("bare"), raw("bare, \"kept\"")],
         };
         let facts = [("kernel".to_owned(), "6.18".to_owned())];
         let sections = [section];
@@ -242,10 +245,11 @@ mod tests {
             ```
         "]]
         .assert_eq(&markdown("Load", &["Not to be published.".to_owned()], &facts, &sections));
-        expect![[r"
+        expect![[r#"
             case,tool,repetition,position,measure,value
             keep-alive-100,bare,1,2,requests,58552
-        "]]
+            keep-alive-100,"bare, ""kept""",1,2,requests,58552
+        "#]]
         .assert_eq(&csv(&sections));
     }
 }

@@ -5,8 +5,10 @@
 use anyhow::{Context, bail, ensure};
 use model::admission::{Admission, Group};
 
-/// Largest limit and queue.
+/// Largest limit.
 const NUMBER: u64 = 1_000_000;
+/// Largest queue.
+const QUEUE: u64 = 4096;
 const HOUR_MS: u64 = 3_600_000;
 
 /// What a line is about.
@@ -83,7 +85,7 @@ type Rule = (&'static str, &'static str, fn(&str) -> bool);
 
 const GROUP: [Rule; 9] = [
     ("limit", "a number from 1 to 1000000, or `none`", |value| value == "none" || number(value, 1, NUMBER)),
-    ("queue", "a number from 0 to 1000000", |value| number(value, 0, NUMBER)),
+    ("queue", "a number from 0 to 4096", |value| number(value, 0, QUEUE)),
     ("timeout", "a time from 1ms to 1h, such as 3s or 500ms", |value| {
         duration_ms(value).is_some_and(|ms| (1..=HOUR_MS).contains(&ms))
     }),
@@ -175,8 +177,15 @@ mod tests {
         check(Memory, "limit=800M mode=observe", Ok(()));
         check(Workers, "limit=20", Ok(()));
         check(Group, "limit=0", Err("limit takes a number from 1 to 1000000, or `none`, not `0`"));
+        let above = |number: u64| (number + 1).to_string();
+        let told = |key: &str| format!("{key} takes a number from {} to", u8::from(key != "queue"));
+        for (key, most) in [("limit", NUMBER), ("min", NUMBER), ("max", NUMBER), ("queue", QUEUE)] {
+            check(Group, &format!("{key}={most}"), Ok(()));
+            let refused = read(Group, &[format!("{key}={}", above(most))]).map_err(|error| error.to_string());
+            assert!(refused.is_err_and(|why| why.starts_with(&format!("{} {most}", told(key)))), "{key}");
+        }
         check(Group, "limit", Err("`limit` is not of the form KEY=VALUE"));
-        check(Group, "queue=-1", Err("queue takes a number from 0 to 1000000, not `-1`"));
+        check(Group, "queue=-1", Err("queue takes a number from 0 to 4096, not `-1`"));
         check(Group, "timeout=2h", Err("timeout takes a time from 1ms to 1h, such as 3s or 500ms, not `2h`"));
         check(Group, "mode=on", Err("mode takes off, observe or enforce, not `on`"));
         check(Group, "cost=200MB", Err("cost takes a size such as 200M, `none`, `learn` or learn:SIZE, not `200MB`"));

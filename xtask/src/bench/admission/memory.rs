@@ -25,74 +25,77 @@ const GROWTH: f64 = 64.0;
 
 const CHILDREN: &str = "StartServers 4\nMinSpareServers 4\nMaxSpareServers 4\nMaxRequestWorkers 4\nServerLimit 4\n";
 
-/// The plans whose other limiters are asked, too, with what names those that no distribution has: without it they are left out.
-const OTHERS: [(&str, Option<&str>); 2] =
-    [("plans/admission/overhead.toml", None), ("plans/admission/overhead-mruby.toml", Some("MOD_MRUBY"))];
+/// The plans whose other limiters are asked, too.
+const OTHERS: [&str; 2] = ["plans/admission/overhead.toml", "plans/admission/overhead-mruby.toml"];
 
 /// A server to look at.
+#[derive(Debug, PartialEq)]
 struct Limiter {
     name: String,
     directives: String,
-    /// Whether it is the module's, which has a process of its own.
-    ours: bool,
 }
 
 pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow::Result<Section> {
     let ab = need("ab", "cargo xtask setup").map_err(anyhow::Error::msg)?;
     open_to_all(&stand.module)?;
-    let group = "AdmissionEngine on\nAdmissionGroup php limit=200\nAdmissionUse php\n";
-    let group = format!("LoadModule admission_module {}\n{group}", stand.module.display());
-    let mut limiters = vec![
-        Limiter { name: "without a limiter".to_owned(), directives: String::new(), ours: false },
-        Limiter { name: "mod_admission, in a group".to_owned(), directives: group, ours: true },
-    ];
     let mut section =
         Section { heading, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
     section.body.push(format!(
         "What the largest worker has for itself (private pages, `smaps_rollup`), in KiB, after {WARM} requests and after {requests} more for a page of \
-         PHP (phpinfo) in a group, from 100 clients at once. The module's table is shared and not in it. The others are limited as in {}.",
-        OTHERS.map(|(plan, _)| plan).join(" and ")
+         PHP (phpinfo) in a group, from 100 clients at once. The module's table is shared and not in it. The others are limited as in {}, whose \
+         modules are loaded with all of them: what grows can be compared, not how large a worker is.",
+        OTHERS.join(" and ")
     ));
-    for (plan, needs) in OTHERS {
-        match needs.filter(|name| std::env::var_os(name).is_none()) {
-            None => limiters.extend(others(stand, plan)?),
-            Some(name) => section.body.push(format!("Without those of {plan}: they need {name}, as is said there.")),
-        }
-    }
-    let (mut rows, mut grown) = (Vec::new(), Vec::new());
-    for limiter in &limiters {
-        let [before, after] = looks(stand, &ab, limiter, requests)?;
-        grown.push(after.worker as f64 - before.worker as f64);
-        let mut kinds = vec![(format!("a worker, {}", limiter.name), before.worker, after.worker)];
-        if limiter.ours {
-            kinds.push(("the module's own process".to_owned(), before.controller, after.controller));
-        }
-        for (name, before, after) in kinds {
-            let more = after as i64 - before as i64;
-            let raw = |(measure, value): (&'static str, u64)| Raw {
-                tool: name.clone(),
-                repetition: 1,
-                position: 1,
-                measure,
-                value: value as f64,
-            };
-            section.raw.extend([("KiB before", before), ("KiB after", after)].map(raw));
-            rows.push(vec![name, before.to_string(), after.to_string(), more.to_string()]);
-        }
-    }
-    section.body.push(table(&["", "before", "after", "more"], &rows));
+    let mut rows = Vec::new();
+    let mut told = |section: &mut Section, name: &str, [before, after]: [u64; 2]| {
+        let raw =
+            |(measure, value)| Raw { tool: name.to_owned(), repetition: 1, position: 1, measure, value: value as f64 };
+        section.raw.extend([("KiB before", before), ("KiB after", after)].map(raw));
+        let more = after as i64 - before as i64;
+        rows.push(vec![name.to_owned(), before.to_string(), after.to_string(), more.to_string()]);
+        more as f64
+    };
+    let group = "AdmissionEngine on\nAdmissionGroup php limit=200\nAdmissionUse php\n";
+    let group = format!("LoadModule admission_module {}\n{group}", stand.module.display());
+    let without = Limiter { name: "a worker without a limiter".to_owned(), directives: String::new() };
+    let ours = Limiter { name: "a worker, mod_admission".to_owned(), directives: group };
+    let plain = looks(stand, &ab, &without, requests)?;
+    let limited = looks(stand, &ab, &ours, requests)?;
+    let plain = told(&mut section, &without.name, plain.each_ref().map(|own| own.worker));
+    let grown = told(&mut section, &ours.name, limited.each_ref().map(|own| own.worker));
+    told(&mut section, "the module's own process", limited.each_ref().map(|own| own.controller));
     section.judgements.push(Judgement {
         what: format!("what a worker grew by in {requests} requests, KiB more than without the module,"),
-        found: Ok(grown[1] - grown[0]),
+        found: Ok(grown - plain),
         limit: Limit::AtMost(GROWTH),
     });
     section.commands.push(format!("ab -q -l -c 100 -n {requests} http://127.0.0.1:PORT{PAGE}"));
+    // What is not there, or fails, is said; ours are measured all the same.
+    for plan in OTHERS {
+        let others = match others(stand, plan) {
+            Ok(others) => others,
+            Err(why) => {
+                section.body.push(format!("Without those of {plan}: {why:#}"));
+                continue;
+            }
+        };
+        for other in others {
+            match looks(stand, &ab, &other, requests) {
+                Ok(found) => {
+                    told(&mut section, &other.name, found.map(|own| own.worker));
+                }
+                Err(_) if stand.signals.came() => bail!("interrupted"),
+                Err(why) => section.body.push(format!("{}: {why:#}", other.name)),
+            }
+        }
+    }
+    section.body.push(table(&["", "before", "after", "more"], &rows));
     Ok(section)
 }
 
 /// What its processes hold before and after that many requests.
 fn looks(stand: &Stand, ab: &Path, limiter: &Limiter, requests: u64) -> anyhow::Result<[Own; 2]> {
-    let apache = Apache::with_children(stand, "memory", &format!("{CHILDREN}{}", limiter.directives))?;
+    let apache = Apache::with_children(stand, "memory", &format!("{}{CHILDREN}", limiter.directives))?;
     let url = format!("http://127.0.0.1:{}{PAGE}", apache.port());
     let look = |count: u64| {
         let ran = Command::new(ab)
@@ -101,12 +104,14 @@ fn looks(stand: &Stand, ab: &Path, limiter: &Limiter, requests: u64) -> anyhow::
             .output()?;
         let said = String::from_utf8_lossy(&ran.stdout);
         if !ran.status.success() || said.contains("Non-2xx") {
-            bail!("{}: {count} requests were not all answered: {said}", limiter.name);
+            bail!("{count} requests were not all answered: {said}");
         }
         Own::of(apache.pid())
     };
     let found = [look(WARM)?, look(requests)?];
     apache.end(stand)?;
+    // Its log has a line for each request.
+    fs::remove_dir_all(stand.folder.path().join("memory")).context("cannot remove the server's folder")?;
     Ok(found)
 }
 
@@ -115,37 +120,42 @@ fn others(stand: &Stand, plan: &str) -> anyhow::Result<Vec<Limiter>> {
     let file = root().join(plan);
     let run = stand.folder.path().join(file.file_stem().context("a plan has a name")?);
     fs::create_dir(&run).with_context(|| format!("cannot make {}", run.display()))?;
+    // Unlike webdyno's servers, this one is never root.
     owned_by_the_server(&run)?;
     let text = fs::read_to_string(&file).with_context(|| format!("cannot read {plan}"))?;
-    let table: toml::Table = text.replace("${run}", &run.display().to_string()).parse()?;
-    let texts = |value: Option<&toml::Value>| -> Vec<String> {
-        value
-            .and_then(toml::Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(|one| Some(one.as_str()?.to_owned()))
-            .collect()
-    };
-    for build in table.get("build").and_then(toml::Value::as_array).into_iter().flatten() {
+    let plan: toml::Table = text.replace("${run}", &run.display().to_string()).parse()?;
+    for build in plan.get("build").and_then(toml::Value::as_array).into_iter().flatten() {
         let words = texts(build.get("command"));
-        let [program, words @ ..] = &words[..] else { bail!("{plan}: a build without a command") };
+        let [program, words @ ..] = &words[..] else { bail!("a build without a command") };
         let mut made = Command::new(program);
         made.args(words).current_dir(file.parent().context("a plan has a folder")?);
         let made = made.stdin(Stdio::null()).output().with_context(|| format!("cannot run {program}"))?;
         if !made.status.success() {
-            bail!("{plan}: {}", String::from_utf8_lossy(&made.stderr).trim());
+            bail!("{}", String::from_utf8_lossy(&made.stderr).trim());
         }
     }
-    let modules = table.get("server").map(|server| texts(server.get("modules"))).unwrap_or_default();
-    let modules = modules.iter().map(|name| load(name)).collect::<anyhow::Result<String>>()?;
-    let variants = table.get("variant").and_then(toml::Value::as_table).into_iter().flatten();
-    let variants = variants.filter(|(name, _)| *name != "mod_admission");
+    limiters(&plan)
+}
+
+/// What the variants of a plan are, but for the one without a limiter, which says nothing, and ours.
+fn limiters(plan: &toml::Table) -> anyhow::Result<Vec<Limiter>> {
+    let server = plan.get("server").context("a plan without a server")?;
+    let modules = texts(server.get("modules")).iter().map(|name| load(name)).collect::<anyhow::Result<String>>()?;
+    let of_all = server.get("directives").and_then(toml::Value::as_str).unwrap_or_default();
+    let variants = plan.get("variant").and_then(toml::Value::as_table).into_iter().flatten();
     Ok(variants
+        .filter(|(name, _)| *name != "mod_admission")
         .filter_map(|(name, variant)| {
-            let directives = format!("{modules}{}", variant.get("directives")?.as_str()?);
-            Some(Limiter { name: name.clone(), directives, ours: false })
+            let directives = format!("{modules}{of_all}{}", variant.get("directives")?.as_str()?);
+            Some(Limiter { name: format!("a worker, {name}"), directives })
         })
         .collect())
+}
+
+/// The texts of a list.
+fn texts(list: Option<&toml::Value>) -> Vec<String> {
+    let list = list.and_then(toml::Value::as_array).into_iter().flatten();
+    list.filter_map(|one| Some(one.as_str()?.to_owned())).collect()
 }
 
 /// The process in which the module looks after its table, by the name that it gives itself.
@@ -186,6 +196,27 @@ fn private(rollup: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limiters_of_the_plans() {
+        let of = |plan: &str| {
+            let text = fs::read_to_string(root().join(plan)).expect("a plan");
+            limiters(&text.parse().expect("TOML")).expect("Apache's modules")
+        };
+        let found: Vec<Limiter> = OTHERS.into_iter().flat_map(of).collect();
+        let lines = [
+            ("mod_lua, kept", "LuaCodeCache forever"),
+            ("mod_lua, read again", "LuaCodeCache never"),
+            ("mod_qos", "QS_LocRequestLimitMatch"),
+            ("mod_mruby, compiled again", "mrubyAccessCheckerMiddle"),
+            ("mod_mruby, kept", "LogLevel notice"),
+        ];
+        assert_eq!(found.len(), lines.len(), "{found:?}");
+        for (limiter, (name, line)) in found.iter().zip(lines) {
+            assert_eq!(limiter.name, format!("a worker, {name}"));
+            assert!(limiter.directives.contains(line), "{limiter:?}");
+        }
+    }
 
     #[test]
     fn private_pages() {

@@ -85,9 +85,10 @@ impl Case {
                 "worker-limits",
                 "programs whose memory does not fit, with each MaxRequestWorkers that may be the best",
             ),
-            Case::BesideTheBest => {
-                ("beside-the-best", "the same with the best of these, and files beside it, in more blocks")
-            }
+            Case::BesideTheBest => (
+                "beside-the-best",
+                "programs whose memory does not fit, with the best MaxRequestWorkers, and files beside them",
+            ),
         };
         Heading { name, about }
     }

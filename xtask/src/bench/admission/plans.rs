@@ -189,7 +189,7 @@ pub(super) fn beside_the_best(stand: &Stand, heading: Heading, flags: &Flags) ->
 }
 
 /// The page of a run whose contrasts compare mod_admission with numbers of workers, for one number of clients and more; with what webdyno says
-/// of it.
+/// of it. `scale` are the words that choose other sizes of the plan, none for its own.
 fn against_the_best(
     stand: &Stand,
     heading: Heading,
