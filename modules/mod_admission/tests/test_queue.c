@@ -157,11 +157,13 @@ static void *visits(void *of) {
   return NULL;
 }
 
+/* How many can be given their turn: who has only claimed a place is passed over until he has said who he is. */
 static uint32_t waiting_in(const adm_table *table) {
   uint32_t waiting = 0;
-  adm_seen seen;
-  for (uint32_t i = 0; i < table->shape.entries; i++)
-    if (adm_look(table, i, adm_now_ns(), &seen)) waiting += seen.waiting;
+  for (uint32_t e = adm_entry_next(table, 0); e < table->shape.entries; e = adm_entry_next(table, e + 1)) {
+    adm_entry *entry = entry_at(table, e);
+    for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) waiting += token_state(waiting_of(table, entry)[i]) == WAITER_WAITING;
+  }
   return waiting;
 }
 
@@ -624,7 +626,7 @@ static void who_waited_elsewhere_overloads_no_queue(void) {
   while (waiting_in(table) == 1) sched_yield();
   nanosleep(&(struct timespec){0, 900000000}, NULL); /* longer than its patience would be */
   adm_release(table, &held_first, NULL, NULL);
-  while (queue_length(table, entry) == 1 && !adm_group_at(table, adaptive)->counts.timeout && !adm_group_at(table, adaptive)->counts.rejected)
+  while (waiting_in(table) == 1 && !adm_group_at(table, adaptive)->counts.timeout && !adm_group_at(table, adaptive)->counts.rejected)
     sched_yield();
   adm_release(table, &held_adaptive, NULL, NULL);
   pthread_join(visit.thread, NULL);
