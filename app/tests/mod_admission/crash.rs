@@ -271,9 +271,9 @@ fn who_waits_in_a_table_that_was_replaced_gets_the_permit_of_the_dead() {
         assert!(mpm != Mpm::Prefork || answered.len() == 3);
         assert_eq!(server.number("one", "/counts/reaped"), 0, "not the new table's");
         gate.open();
-        // Nobody is left there, and a reload looks no further.
+        // Nobody is left there, and a reload looks no further, once the controller has said so.
         server.graceful();
-        assert_eq!(server.get("/page.probe").status, 200);
+        wait("nobody is left", || server.get("/page.probe").status == 200);
         server.wait_idle();
     });
 }

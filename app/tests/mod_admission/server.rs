@@ -315,9 +315,14 @@ impl Server {
     }
 
     fn children(&self) -> Vec<i32> {
-        let pid = self.pid();
-        let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        text.split_whitespace().filter_map(|number| number.parse().ok()).collect()
+        // The kernel's own list (`task/PID/children`) may leave one out while others end.
+        let parent_of = |pid: i32| -> Option<i32> {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+        };
+        let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let all = all.filter_map(|one| one.file_name().to_str()?.parse().ok());
+        all.filter(|&pid| parent_of(pid) == Some(self.pid())).collect()
     }
 
     /// The process beside the workers, as far as it has written its status yet and lives.
@@ -328,7 +333,7 @@ impl Server {
         self.children().contains(&pid).then_some(pid)
     }
 
-    /// The same, as soon as there is one. While others end, the kernel may leave it out of its list of children.
+    /// The same, as soon as there is one.
     pub(crate) fn wait_controller(&self) -> i32 {
         let mut found = None;
         wait("there is a controller", || {
