@@ -69,7 +69,7 @@ bool adm_size_read(const char *text, uint32_t *units);
 /* A duration (`3s`, `500ms`, `2m`, `1h`, seconds without a letter) in milliseconds. Also for AdmissionMaxHold. */
 bool adm_duration_read(const char *text, uint32_t *milliseconds);
 
-/* The most that a limit and a queue can be; the shape of a running table can set a lower bound. */
+/* The most that a limit and a queue can be; a running table may allow less. */
 #define ADM_LIMIT_MAX 1000000
 #define ADM_QUEUE_MAX 4096
 #define ADM_IN_WORDS_(number) #number

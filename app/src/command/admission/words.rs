@@ -177,12 +177,10 @@ mod tests {
         check(Memory, "limit=800M mode=observe", Ok(()));
         check(Workers, "limit=20", Ok(()));
         check(Group, "limit=0", Err("limit takes a number from 1 to 1000000, or `none`, not `0`"));
-        let above = |number: u64| (number + 1).to_string();
-        let told = |key: &str| format!("{key} takes a number from {} to", u8::from(key != "queue"));
-        for (key, most) in [("limit", NUMBER), ("min", NUMBER), ("max", NUMBER), ("queue", QUEUE)] {
+        for (key, least, most) in [("limit", 1, NUMBER), ("min", 1, NUMBER), ("max", 1, NUMBER), ("queue", 0, QUEUE)] {
             check(Group, &format!("{key}={most}"), Ok(()));
-            let refused = read(Group, &[format!("{key}={}", above(most))]).map_err(|error| error.to_string());
-            assert!(refused.is_err_and(|why| why.starts_with(&format!("{} {most}", told(key)))), "{key}");
+            let refused = read(Group, &[format!("{key}={}", most + 1)]).expect_err("too many").to_string();
+            assert!(refused.starts_with(&format!("{key} takes a number from {least} to {most}")), "{refused}");
         }
         check(Group, "limit", Err("`limit` is not of the form KEY=VALUE"));
         check(Group, "queue=-1", Err("queue takes a number from 0 to 4096, not `-1`"));

@@ -28,6 +28,9 @@ const CHILDREN: &str = "StartServers 4\nMinSpareServers 4\nMaxSpareServers 4\nMa
 /// The plans whose other limiters are asked, too.
 const OTHERS: [&str; 2] = ["plans/admission/overhead.toml", "plans/admission/overhead-mruby.toml"];
 
+/// The servers' own.
+const FOLDER: &str = "memory";
+
 /// A server to look at.
 #[derive(Debug, PartialEq)]
 struct Limiter {
@@ -74,6 +77,7 @@ pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow:
     for plan in OTHERS {
         let others = match others(stand, plan) {
             Ok(others) => others,
+            Err(_) if stand.signals.came() => bail!("interrupted"),
             Err(why) => {
                 section.body.push(format!("Without those of {plan}: {why:#}"));
                 continue;
@@ -95,23 +99,28 @@ pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow:
 
 /// What its processes hold before and after that many requests.
 fn looks(stand: &Stand, ab: &Path, limiter: &Limiter, requests: u64) -> anyhow::Result<[Own; 2]> {
-    let apache = Apache::with_children(stand, "memory", &format!("{}{CHILDREN}", limiter.directives))?;
+    // The log of the server before has a line for each of its requests.
+    let folder = stand.folder.path().join(FOLDER);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    let apache = Apache::with_children(stand, FOLDER, &format!("{}{CHILDREN}", limiter.directives))?;
     let url = format!("http://127.0.0.1:{}{PAGE}", apache.port());
     let look = |count: u64| {
         let ran = Command::new(ab)
             .args(["-q", "-l", "-c", "100", "-n", &count.to_string(), &url])
             .stdin(Stdio::null())
             .output()?;
-        let said = String::from_utf8_lossy(&ran.stdout);
-        if !ran.status.success() || said.contains("Non-2xx") {
-            bail!("{count} requests were not all answered: {said}");
+        let said = [ran.stdout, ran.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+        let refused = said[0].lines().find(|line| line.starts_with("Non-2xx"));
+        if !ran.status.success() || refused.is_some() {
+            let why = refused.or(said[1].lines().last()).unwrap_or("ab says nothing");
+            bail!("{count} requests were not all answered: {why}");
         }
         Own::of(apache.pid())
     };
     let found = [look(WARM)?, look(requests)?];
     apache.end(stand)?;
-    // Its log has a line for each request.
-    fs::remove_dir_all(stand.folder.path().join("memory")).context("cannot remove the server's folder")?;
     Ok(found)
 }
 
@@ -134,11 +143,12 @@ fn others(stand: &Stand, plan: &str) -> anyhow::Result<Vec<Limiter>> {
             bail!("{}", String::from_utf8_lossy(&made.stderr).trim());
         }
     }
-    limiters(&plan)
+    limiters(&plan, load)
 }
 
 /// What the variants of a plan are, but for the one without a limiter, which says nothing, and ours.
-fn limiters(plan: &toml::Table) -> anyhow::Result<Vec<Limiter>> {
+/// `load` is the line for a module.
+fn limiters(plan: &toml::Table, load: impl Fn(&str) -> anyhow::Result<String>) -> anyhow::Result<Vec<Limiter>> {
     let server = plan.get("server").context("a plan without a server")?;
     let modules = texts(server.get("modules")).iter().map(|name| load(name)).collect::<anyhow::Result<String>>()?;
     let of_all = server.get("directives").and_then(toml::Value::as_str).unwrap_or_default();
@@ -201,11 +211,11 @@ mod tests {
     fn limiters_of_the_plans() {
         let of = |plan: &str| {
             let text = fs::read_to_string(root().join(plan)).expect("a plan");
-            limiters(&text.parse().expect("TOML")).expect("Apache's modules")
+            limiters(&text.parse().expect("TOML"), |name| Ok(format!("LoadModule {name}\n"))).expect("limiters")
         };
         let found: Vec<Limiter> = OTHERS.into_iter().flat_map(of).collect();
         let lines = [
-            ("mod_lua, kept", "LuaCodeCache forever"),
+            ("mod_lua, kept", "LoadModule lua\n"),
             ("mod_lua, read again", "LuaCodeCache never"),
             ("mod_qos", "QS_LocRequestLimitMatch"),
             ("mod_mruby, compiled again", "mrubyAccessCheckerMiddle"),
