@@ -312,7 +312,7 @@ fn reset(client: &mut TcpStream) {
     client.write_all(&frame(3, 0, 1, &[0, 0, 0, 8])).expect("it reads");
 }
 
-/// A file as the connection's second stream, whole: what was sent before has been read then.
+/// A file is answered as the connection's second stream: what was sent before has been read then.
 fn file_comes(client: &mut TcpStream) {
     client.write_all(&get(3, "/index.html")).expect("it reads");
     let answer = loop {
@@ -357,8 +357,8 @@ fn is_back(server: &Server, page: &str) {
     server.wait_idle();
 }
 
-fn wait_pages_ended(server: &Server, count: usize) {
-    wait("the pages have ended", || server.events().iter().filter(|event| event.word == "stop").count() == count);
+fn ended(server: &Server) -> usize {
+    server.events().iter().filter(|event| event.word == "stop").count()
 }
 
 /// Who takes little of a stream at a time keeps what was given to him until the last byte, where the group says so.
@@ -367,7 +367,7 @@ fn a_stream_that_is_read_slowly() {
     for hold in ["response", "handler"] {
         for (server, page) in pages(hold) {
             let mut client = begin(&server, 1000, &format!("{page}?body=9000"));
-            wait_pages_ended(&server, 1);
+            wait("the page has ended", || ended(&server) == 1);
             if hold == "handler" {
                 server.wait_idle();
             } else {
@@ -390,11 +390,11 @@ fn a_stream_that_ends_in_the_middle_of_its_answer() {
     for (hold, body) in [("response", 9000), ("response", 1_000_000), ("handler", 1_000_000)] {
         for (server, page) in pages(hold) {
             for connection_too in [false, true] {
-                let ended = server.events().iter().filter(|event| event.word == "stop").count();
+                let before = ended(&server);
                 let mut client = begin(&server, 1000, &format!("{page}?body={body}"));
                 server.wait_number("two", "/held", 1);
                 if body == 9000 {
-                    wait_pages_ended(&server, ended + 1);
+                    wait("the handler is over", || ended(&server) == before + 1);
                 }
                 is_held(&server, page);
                 if connection_too {

@@ -146,8 +146,7 @@ fn others(stand: &Stand, plan: &str) -> anyhow::Result<Vec<Limiter>> {
     limiters(&plan, load)
 }
 
-/// What the variants of a plan are, but for the one without a limiter, which says nothing, and ours.
-/// `load` is the line for a module.
+/// What the variants of a plan are, but for the one without a limiter, which says nothing, and ours. `load` is the line for a module.
 fn limiters(plan: &toml::Table, load: impl Fn(&str) -> anyhow::Result<String>) -> anyhow::Result<Vec<Limiter>> {
     let server = plan.get("server").context("a plan without a server")?;
     let modules = texts(server.get("modules")).iter().map(|name| load(name)).collect::<anyhow::Result<String>>()?;
