@@ -313,6 +313,20 @@ fn a_second_signal_is_answered_and_obeyed_at_once() {
 }
 
 #[test]
+fn a_dry_run_says_that_no_disk_holds_the_swap() {
+    if !tool::is_root() {
+        return testkit::skip::not_here("only root may add swap");
+    }
+    let tool = Tool::new();
+    let swap = ["run", &tool.plan(EMBEDDED), "--make-swap", "999T"];
+    for finished in [tool.run(&[&swap[..], &["--dry-run"]].concat()), tool.run(&swap)] {
+        let (code, err) = (finished.code, &finished.err);
+        assert!(code == 5 && err.starts_with("webdyno: no place for a swap file of 1047527424 MiB ("), "{finished:?}");
+        assert!(err.ends_with("; point TMPDIR at a folder on a real disk\n"), "{finished:?}");
+    }
+}
+
+#[test]
 fn a_dry_run_says_that_the_run_needs_root() {
     if !tool::is_root() {
         return testkit::skip::not_here("only root can become nobody");

@@ -45,7 +45,7 @@ static void log_line(void *world, rounds_level level, const char *text) {
  * parent's handlers, which it has from a restart, would only note a signal down. */
 static void set_signals(void) {
   static const int ignored[] = {SIGHUP,  SIGINT,   SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2,
-                                SIGWINCH, SIGTSTP, SIGTTIN, SIGTTOU, SIGALRM};
+                                SIGWINCH, SIGTSTP, SIGTTIN, SIGTTOU, SIGALRM, SIGIO};
   struct sigaction action = {.sa_handler = SIG_IGN};
   for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) sigaction(ignored[i], &action, NULL);
   action.sa_handler = SIG_DFL;

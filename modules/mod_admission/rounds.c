@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -340,20 +341,34 @@ static void tell_long_holds(rounds *r) {
 
 static void put(void *world, const char *text, size_t length) { fwrite(text, 1, length, world); }
 
-/* Puts a file in the place of another, if there is one. ext4 writes what is renamed over a file to the disk at once, lest it be lost; of
- * two that change places, and one that is removed, nothing is written. */
+/* Puts a file in the place of another, if there is one, which then has its name: ext4 writes what is renamed over a file to the disk at
+ * once, lest it be lost, but not what changes places. */
 static bool put_in_place(const char *fresh, const char *path) {
 #ifdef RENAME_EXCHANGE
-  if (renameat2(AT_FDCWD, fresh, AT_FDCWD, path, RENAME_EXCHANGE) == 0) {
-    unlink(fresh); /* or the next time */
-    return true;
-  }
+  if (renameat2(AT_FDCWD, fresh, AT_FDCWD, path, RENAME_EXCHANGE) == 0) return true;
 #endif
   return rename(fresh, path) == 0;
 }
 
-/* A file of its own: one that was left behind may be the status of before, which somebody still reads. */
-static int open_new(const char *path) { return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644); }
+/* The file of before, to write into it what comes next, unless somebody still reads it: a lease to write, which the descriptor has until it
+ * is closed, is not given then. Where there are no leases each is a new one, which costs ext4 more than all else that a round does. */
+static int open_again(const char *path) {
+  struct stat s;
+  int descriptor = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return -1;
+  if (fstat(descriptor, &s) == 0 && S_ISREG(s.st_mode) && s.st_nlink == 1 && s.st_uid == geteuid() && fcntl(descriptor, F_SETLEASE, F_WRLCK) == 0)
+    return descriptor;
+  close(descriptor);
+  return -1;
+}
+
+static int open_new(const char *path) {
+  if (unlink(path) < 0 && errno != ENOENT) return -1;
+  return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+}
+
+/* Ends the file where it was written to. */
+static bool end_here(FILE *file) { return fflush(file) == 0 && ftruncate(fileno(file), ftello(file)) == 0; }
 
 /* Writes status.json under another name first: readers find the old one or the new one, whole. */
 static bool write_status(const rounds *r) {
@@ -361,8 +376,8 @@ static bool write_status(const rounds *r) {
   int length = snprintf(path, sizeof path, "%s/status.json", r->plan.runtime_dir);
   if (length < 0 || (size_t)length >= sizeof path) return errno = ENAMETOOLONG, false;
   snprintf(fresh, sizeof fresh, "%s.new", path);
-  int descriptor = open_new(fresh);
-  if (descriptor < 0 && errno == EEXIST && unlink(fresh) == 0) descriptor = open_new(fresh);
+  int descriptor = open_again(fresh);
+  if (descriptor < 0) descriptor = open_new(fresh);
   if (descriptor < 0) return false;
   FILE *file = fdopen(descriptor, "w");
   if (!file) return close(descriptor), false;
@@ -371,7 +386,7 @@ static bool write_status(const rounds *r) {
                        .engine = r->plan.engine, .without_table = r->plan.without_table ? *r->plan.without_table : 0,
                        .news = r->news};
   adm_render_json(&report, put, file);
-  bool good = !ferror(file);
+  bool good = !ferror(file) && end_here(file);
   return fclose(file) == 0 && good && put_in_place(fresh, path);
 }
 

@@ -157,6 +157,7 @@ pub fn reserved_for_root(orders: &Orders) -> Result<Option<HostError>, HostError
 /// need; ask [`reserved_for_root`] first.
 pub fn check(orders: &Orders, world: &World<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> Ended<()> {
     with_host(orders, world, |host| {
+        orders.make_swap.map_or(Ok(()), host::room_for_swap)?;
         if let Some(confine) = &orders.plan.confine {
             enough_swap(confine, orders.make_swap.unwrap_or(0))?;
         }

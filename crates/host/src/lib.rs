@@ -51,5 +51,5 @@ pub use preview::left_behind;
 pub use restore::{restore, state_dir};
 pub use service::{Restart, Service, Style, variables, words_of_nginx};
 pub use stop::{Stop, StopBy};
-pub use swap::{may_make_swap, may_reset_swap, swap_free, swap_total};
+pub use swap::{may_make_swap, may_reset_swap, room_for_swap, swap_free, swap_total};
 pub use sysctl::BorrowedSysctl;

@@ -52,13 +52,28 @@ pub fn may_make_swap() -> Result<(), HostError> {
     if root { Ok(()) } else { Err(HostError::NotRoot("only root may make a swap file".to_owned())) }
 }
 
+/// Whether a swap file of `bytes` has a place to lie.
+///
+/// # Errors
+/// [`HostError::NoSwap`] with why each place cannot have it.
+pub fn room_for_swap(bytes: u64) -> Result<(), HostError> {
+    folder_for(pages_of(bytes)).map(|_| ())
+}
+
+/// Pages of this machine's that a swap file of `bytes` has: the header takes one, and the rest shall be as much as was asked for.
+fn pages_of(bytes: u64) -> u64 {
+    bytes.div_ceil(page_size() as u64) + 1
+}
+
+fn folder_for(pages: u64) -> Result<PathBuf, HostError> {
+    place(&[temporary_place(), "/var/tmp".into()], pages.saturating_mul(page_size() as u64))
+}
+
 /// Adds a swap file of `bytes`.
 pub(crate) fn make(host: &Host, bytes: u64) -> Result<(), HostError> {
     may_make_swap()?;
-    // The header takes a page, and the rest shall be as much as was asked for.
-    let page = page_size() as u64;
-    let pages = bytes.div_ceil(page) + 1;
-    let file = place(&[temporary_place(), "/var/tmp".into()], pages * page)?.join(fresh_name(host.run()));
+    let (page, pages) = (page_size() as u64, pages_of(bytes));
+    let file = folder_for(pages)?.join(fresh_name(host.run()));
     let remove = host.record(Undo::RemoveFile { path: file.clone() })?;
     if let Err(error) = write(&file, pages, page) {
         host.put_back(remove)?;

@@ -21,7 +21,7 @@ uint32_t adm_entry_next(const adm_table *table, uint32_t from) {
 }
 
 bool adm_table_in_use(const adm_table *table) {
-  for (uint32_t i = 0; i < ADM_OWNERS; i++)
+  for (uint32_t i = 0; i < users_in_use(table); i++)
     if (!user_is_free(table->shared->user[i])) return true;
   for (uint32_t e = adm_entry_next(table, 0); e < table->shape.entries; e = adm_entry_next(table, e + 1))
     if (permits_weight(table, entry_at(table, e)) > 0) return true;
@@ -97,7 +97,7 @@ static inline uint64_t four(const unsigned char *byte) {
 /* Sixteen bytes a step: words that nobody outside knows are laid over the bytes, and what that gives is multiplied (Wang Yi's
  * wyhash, which Go's maps have where there is no AES instruction). Clients choose what is hashed; as the hash is never shown to
  * them and is another one after each start, they cannot choose where it lands. */
-uint64_t adm_hash(const adm_table *table, const void *bytes, size_t length) {
+ADM_HOT uint64_t adm_hash(const adm_table *table, const void *bytes, size_t length) {
   const unsigned char *byte = bytes;
   uint64_t over = table->seed[0], sum = table->seed[1] ^ length, first = 0, last = 0;
   /* The end in two words, which may overlap each other and what was taken before. */

@@ -205,7 +205,12 @@ adm_owner adm_owner_join(adm_table *table, adm_process process) {
   for (uint32_t i = 0; i < ADM_OWNERS; i++) {
     _Atomic uint64_t *place = &table->shared->user[i];
     uint64_t user = *place;
-    if (!user_is_free(user) || !atomic_compare_exchange_strong(place, &user, mine | (user & TOKEN_INCARNATION_MASK))) continue;
+    if (!user_is_free(user)) continue;
+    /* Raised before: who looks for the dead must not overlook this one. */
+    uint32_t top = table->shared->users_top;
+    while (top <= i && !atomic_compare_exchange_weak(&table->shared->users_top, &top, i + 1)) {}
+    STEP("owner: top raised");
+    if (!atomic_compare_exchange_strong(place, &user, mine | (user & TOKEN_INCARNATION_MASK))) continue;
     STEP("owner: joined");
     return user_owner(i, user);
   }
@@ -214,7 +219,7 @@ adm_owner adm_owner_join(adm_table *table, adm_process process) {
 }
 
 adm_owner adm_owner_of(const adm_table *table, uint32_t pid) {
-  for (uint32_t i = 0; i < ADM_OWNERS; i++) {
+  for (uint32_t i = 0; i < users_in_use(table); i++) {
     uint64_t user = table->shared->user[i];
     if (!user_is_free(user) && user_process(user).pid == pid) return user_owner(i, user);
   }
@@ -231,12 +236,8 @@ static uint32_t place_of(adm_owner owner) { return (owner >> 9) % ADM_OWNERS; }
 
 static bool is_gone(const gone *gone, adm_owner owner) { return owner != ADM_NOBODY && gone->at[place_of(owner)] == owner; }
 
-static void nobody_is_gone(gone *gone) {
-  for (uint32_t i = 0; i < ADM_OWNERS; i++) gone->at[i] = ADM_NOBODY;
-  gone->any = false;
-}
-
 static void add_gone(gone *gone, adm_owner owner) {
+  for (uint32_t i = 0; !gone->any && i < ADM_OWNERS; i++) gone->at[i] = ADM_NOBODY; /* mostly nobody is */
   gone->at[place_of(owner)] = owner;
   gone->any = true;
 }
@@ -281,7 +282,7 @@ static adm_swept sweep(adm_table *table, const gone *gone, adm_lingers lingers, 
     if (entry->cells_top != 0 || entry->waiters_top != 0) swept = both(swept, sweep_entry(table, entry, gone, lingers, world));
     STEP("sweep: entry");
   }
-  for (uint32_t i = 0; i < ADM_OWNERS; i++) {
+  for (uint32_t i = 0; i < users_in_use(table); i++) {
     uint64_t user = table->shared->user[i];
     if (user_is_free(user) || !is_gone(gone, user_owner(i, user))) continue;
     /* Free, with the next incarnation: a token of the dead one must not be the next one's. */
@@ -297,15 +298,15 @@ adm_swept adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void
   /* Somebody else swept it and it may have a new user already: nothing in the table is the dead one's. */
   if (user_is_free(user) || user_owner(place_of(owner), user) != owner) return (adm_swept){0};
   gone one;
-  nobody_is_gone(&one);
+  one.any = false;
   add_gone(&one, owner);
   return sweep(table, &one, lingers, world);
 }
 
 adm_swept adm_sweep_dead(adm_table *table, uint32_t pid, adm_dead dead, adm_lingers lingers, void *world) {
   gone all;
-  nobody_is_gone(&all);
-  for (uint32_t i = 0; i < ADM_OWNERS; i++) {
+  all.any = false;
+  for (uint32_t i = 0; i < users_in_use(table); i++) {
     uint64_t user = table->shared->user[i];
     adm_process process = user_process(user);
     if (user_is_free(user) || (pid != 0 && process.pid != pid) || !dead(world, process)) continue;

@@ -14,7 +14,7 @@
 
 #define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
 #ifndef ADM_VERSION
-#define ADM_VERSION 13u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
+#define ADM_VERSION 14u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
 #endif
 
 /* A token: who holds or claims a cell or a place in a queue, in one word.
@@ -103,6 +103,7 @@ typedef struct adm_shared {
   uint32_t version, layout; /* layout: a digest of sizes and offsets, so that a rebuilt module notices a change by itself */
   uint64_t bytes, seed;
   adm_shape shape;
+  _Atomic uint32_t users_top; /* no place at or above it was ever an owner's; never lowered */
   _Atomic uint64_t inserting; /* token of the owner that may add entries */
   _Atomic uint64_t table_full, cells_full, owners_full, late_wakes;
   adm_group group[ADM_GROUPS];
@@ -120,6 +121,12 @@ struct adm_table {
   /* Of this process's requests; nobody else has to know it. In a line of its own: each request writes it, and all threads read the rest. */
   _Alignas(64) _Atomic uint32_t sequence;
 };
+
+/* How many places of owners have to be looked at. */
+static inline uint32_t users_in_use(const adm_table *table) {
+  uint32_t top = table->shared->users_top;
+  return top < ADM_OWNERS ? top : ADM_OWNERS;
+}
 
 /* ---- places ---- */
 

@@ -11,6 +11,7 @@
 #include "child.h"
 #include "place.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -70,6 +71,13 @@ static bool file_has(const char *name, const char *what) {
   text[fread(text, 1, sizeof text - 1, in)] = '\0';
   fclose(in);
   return strstr(text, what) != NULL;
+}
+
+static ino_t inode_of(const char *name) {
+  char path[4400];
+  struct stat s;
+  snprintf(path, sizeof path, "%s/%s", place, name);
+  return stat(path, &s) == 0 ? s.st_ino : 0;
 }
 
 static adm_table *empty_table(adm_shape shape) {
@@ -559,6 +567,58 @@ static void long_holds(rounds *r) {
   adm_release(table, &mine, NULL, NULL);
 }
 
+/* Whether the kernel gives leases on files of this place. */
+static bool has_leases(void) {
+  char path[4400];
+  write_file("leased", "");
+  snprintf(path, sizeof path, "%s/leased", place);
+  int file = open(path, O_WRONLY | O_CLOEXEC);
+  bool has = fcntl(file, F_SETLEASE, F_WRLCK) == 0;
+  close(file);
+  return has;
+}
+
+/* Two files change places, as long as nobody reads the one that was in its place; he reads it to its end. */
+static void status_files(rounds *r) {
+  char path[4400], fresh[4400], other[4400];
+  snprintf(path, sizeof path, "%s/status.json", place);
+  snprintf(fresh, sizeof fresh, "%s/status.json.new", place);
+  snprintf(other, sizeof other, "%s/other", place);
+  turn(r, 8);
+  ino_t one = inode_of("status.json"), two = inode_of("status.json.new");
+  CHECK(one != 0 && two != 0 && one != two);
+  turn(r, 4);
+  if (has_leases()) CHECK(inode_of("status.json") == two && inode_of("status.json.new") == one);
+  else puts("test_rounds: skipped: no leases on files here");
+
+  FILE *reader = fopen(path, "r");
+  char first[64], rest[65536];
+  size_t length = 0;
+  CHECK(reader && fgets(first, 16, reader) && first[0] == '{');
+  ino_t his = inode_of("status.json");
+  turn(r, 12);
+  CHECK(inode_of("status.json") != his && inode_of("status.json.new") != his);
+  if (reader) {
+    rewind(reader);
+    length = fread(rest, 1, sizeof rest, reader);
+    fclose(reader);
+  }
+  CHECK(length > 2 && length < sizeof rest && rest[0] == '{' && !strncmp(rest + length - 2, "}\n", 2));
+
+  memset(rest, 'x', sizeof rest - 1); /* what is longer than the status leaves nothing of itself */
+  rest[sizeof rest - 1] = '\0';
+  write_file("status.json.new", rest);
+  turn(r, 4);
+  CHECK(file_has("status.json", "\"groups\"") && !file_has("status.json", "xxxx"));
+
+  write_file("other", "not ours\n"); /* neither what others know by another name nor what a link leads to is written to */
+  CHECK_EQUAL(unlink(fresh) + symlink(other, fresh), 0);
+  turn(r, 4);
+  CHECK_EQUAL(unlink(fresh) + link(other, fresh), 0);
+  turn(r, 4);
+  CHECK(file_has("other", "not ours\n") && file_has("status.json", "\"groups\""));
+}
+
 int main(void) {
   if (!place_make(place, sizeof place)) {
     return nothing_tried("test_rounds", "no place that others cannot write to");
@@ -577,6 +637,7 @@ int main(void) {
   the_dead(r);
   the_dead_of_before();
   long_holds(r);
+  status_files(r);
   rounds_free(r);
   if (has_descriptors()) real_processes(true);
   else puts("test_rounds: skipped: no descriptors of processes");

@@ -56,8 +56,9 @@ pub(super) fn forest(view: &View, compared: &[Compared<'_>], words: &Catalogue) 
         }
         let _ = write!(
             out,
-            "</div><div class=\"figure\"><b>×{}</b> <span>{range}</span> <em>{}</em></div></div>",
-            ratio(comparison.ratio),
+            "</div><div class=\"figure\"><b>×{}</b> <span>{}</span> <em>{}</em></div></div>",
+            Html(&ratio(comparison.ratio)),
+            Html(&range),
             Html(&comparison.verdict.text)
         );
     }
