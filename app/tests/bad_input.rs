@@ -319,11 +319,13 @@ fn a_dry_run_says_that_no_disk_holds_the_swap() {
     }
     let tool = Tool::new();
     let swap = ["run", &tool.plan(EMBEDDED), "--make-swap", "999T"];
-    for finished in [tool.run(&[&swap[..], &["--dry-run"]].concat()), tool.run(&swap)] {
-        let (code, err) = (finished.code, &finished.err);
-        assert!(code == 5 && err.starts_with("webdyno: no place for a swap file of 1047527424 MiB ("), "{finished:?}");
-        assert!(err.ends_with("; point TMPDIR at a folder on a real disk\n"), "{finished:?}");
-    }
+    let says = "no place for a swap file of 1047527424 MiB (";
+    let real = tool.run(&swap);
+    assert!(real.code == 5 && real.err.starts_with(&format!("webdyno: {says}")), "{real:?}");
+    let dry = tool.run(&[&swap[..], &["--dry-run"]].concat());
+    let begins = format!("webdyno: the run itself will be refused: {says}");
+    assert!(dry.code == 0 && dry.err.starts_with(&begins) && dry.err.lines().count() == 1, "{dry:?}");
+    assert!(dry.err.ends_with("; point TMPDIR at a folder on a real disk; this dry run goes on\n"), "{dry:?}");
 }
 
 #[test]

@@ -59,7 +59,7 @@ static bool is_page_with_php(const request_rec *r) {
 /* The handler by which groups name a request. */
 static inline const char *handler_of(const request_rec *r) { return is_page_with_php(r) ? "application/x-httpd-php" : r->handler; }
 
-ADM_HOT handler_kind layers_kind_of(const request_rec *r) {
+handler_kind layers_kind_of(const request_rec *r) {
   const char *handler = handler_of(r);
   if (!handler || is_static(handler)) return KIND_STATIC;
   return is_own_page(handler) ? KIND_OWN_PAGE : KIND_DYNAMIC;
@@ -83,7 +83,7 @@ static const char *after_script(const char *address) {
 }
 
 /* A proxied request's address, without what its client may write behind the script. */
-static ADM_COLD const char *address_of(request_rec *r, const char *address) {
+static __attribute__((noinline)) const char *address_of(request_rec *r, const char *address) {
   const char *end = strchr(address, '?'), *script = after_script(address);
   if (script && (!end || script < end)) end = script;
   return end ? apr_pstrmemdup(r->pool, address, (apr_size_t)(end - address)) : address;
@@ -180,7 +180,7 @@ static uint32_t lowest_limit(const place_rules *place, const group_rule *rule) {
 
 /* One group more than a request can be in: .htaccess files can name so many, a section of the configuration cannot. Those
  * of the wider places came first. */
-static ADM_COLD void leave_out(const visit *v, const group_use *use) {
+static __attribute__((noinline)) void leave_out(const visit *v, const group_use *use) {
   static _Atomic bool told; /* once in each process: it would be so for each request */
   use->group->group->counts.open++;
   if (!atomic_exchange(&told, true))
@@ -264,7 +264,7 @@ static bool ask_policy(visit *v, const place_rules *place, policy_answer *answer
   return policy_ask(place->policy->compiled, running.table, &request, answer, policy_trouble, r);
 }
 
-static ADM_COLD void gather_by_policy(visit *v, const place_rules *place) {
+static __attribute__((noinline)) void gather_by_policy(visit *v, const place_rules *place) {
   policy_answer answer;
   bool told = ask_policy(v, place, &answer);
   bool names = told && answer.has_group, none = names && !strcmp(answer.group, "none");
@@ -279,7 +279,7 @@ static ADM_COLD void gather_by_policy(visit *v, const place_rules *place) {
   if (has_budget(v)) add_memory(v, place, told ? &answer : NULL);
 }
 
-ADM_HOT void layers_gather(visit *v, const place_rules *place) {
+void layers_gather(visit *v, const place_rules *place) {
   if (place->policy && place->policy->compiled) {
     gather_by_policy(v, place);
     return;

@@ -90,7 +90,7 @@ static bool outlasts_handler(const visit *v, unsigned layer) {
 
 /* The handler is over, not yet the response: what other groups hold is given back now, and these are the visit's no more, whose error page
  * would else ride along on them. */
-static ADM_COLD void give_back_handlers(visit *v) {
+static void give_back_handlers(visit *v) {
   if (v->copies != running.copies) return;
   adm_answer over = v->answer;
   over.permits = 0;
@@ -130,7 +130,7 @@ static bool holds_for_response(const visit *v) {
 }
 
 /* Most visits are over with their handler, and on the stack. This one, and its permits, are to stay as long as the pool. */
-static ADM_COLD visit *keep(const visit *v, apr_pool_t *pool) {
+static visit *keep(const visit *v, apr_pool_t *pool) {
   visit *kept = apr_pmemdup(pool, v, sizeof *v);
   ap_set_module_config(v->r->request_config, &admission_module, kept);
   if (kept->answer.permits > 0) apr_pool_cleanup_register(pool, kept, give_back, apr_pool_cleanup_null);
@@ -161,15 +161,7 @@ static void try_again_behind_oneself(visit *v, const adm_request *request) {
   adm_admit(running.table, running.owner, &at_once, &v->answer);
 }
 
-/* Of one that did not walk in: whether it goes on all the same. */
-static ADM_COLD bool goes_on(visit *v, const adm_request *request) {
-  if (v->answer.outcome == ADM_REJECTED) try_again_behind_oneself(v, request);
-  if (v->answer.outcome == ADM_REJECTED) try_again(v, request);
-  v->rejected = !adm_was_admitted(v->answer.outcome);
-  return !v->rejected;
-}
-
-static ADM_COLD void lock_for_programs(visit *v) {
+static void lock_for_programs(visit *v) {
   static _Atomic bool told; /* once in each process: it would be so for each request */
   v->lock = hold_lock(running.hold_path, running.table, &v->answer);
   /* Of a copy, which is a process for each connection, it is told at the start (ADM0005). */
@@ -185,7 +177,7 @@ static void pass(visit *v) {
 }
 
 /* Nobody waits who holds: it might be for itself. Nor does who was turned away, for the page that says so. */
-static ADM_COLD bool must_not_wait(visit *v) { return layers_ride_along(v) || layers_turned_away(v->r); }
+static bool must_not_wait(visit *v) { return layers_ride_along(v) || layers_turned_away(v->r); }
 
 /* `inside`: there are requests around this one. */
 static bool decide(visit *v, const place_rules *place, bool inside) {
@@ -207,7 +199,12 @@ static bool decide(visit *v, const place_rules *place, bool inside) {
   request.client = &who_waits;
   request.world = v->r;
   if (running.copies > 0) runtime_join_copy(v->r->server);
-  if (adm_admit(running.table, running.owner, &request, &v->answer) != ADM_ADMITTED && !goes_on(v, &request)) return false;
+  if (adm_admit(running.table, running.owner, &request, &v->answer) != ADM_ADMITTED) {
+    if (v->answer.outcome == ADM_REJECTED) try_again_behind_oneself(v, &request);
+    if (v->answer.outcome == ADM_REJECTED) try_again(v, &request);
+    v->rejected = !adm_was_admitted(v->answer.outcome);
+    if (v->rejected) return false;
+  }
   if (request.hold_file && v->answer.permits > 0) lock_for_programs(v);
   return true;
 }
@@ -220,7 +217,7 @@ static void let_error_page_through(visit *v) {
 
 /* But not a program: it would be started for each of them, without a limit, and a .htaccess file can name it. Where that finds no permit
  * httpd tells them in its own words. It is no further refusal: the request's own is counted. */
-static ADM_COLD int turn_away(visit *v) {
+static __attribute__((noinline)) int turn_away(visit *v) {
   request_rec *r = v->r;
   const visit *refused = layers_turned_away(r);
   if (!refused) {
@@ -278,7 +275,7 @@ static bool goes_on_quietly(const visit *v) {
 }
 
 /* Not inlined: what it needs of the stack is not to be paid by requests that only come by. */
-static __attribute__((hot, noinline)) int run_inside(request_rec *r, const host_rules *host, const place_rules *place) {
+static __attribute__((noinline)) int run_inside(request_rec *r, const host_rules *host, const place_rules *place) {
   const visit *before = request_visit(r);
   if (before && !before->rejected) return DECLINED; /* a handler runs the handlers: inside of ours */
   visit v; /* large, and hardly any of it is used: not zeroed */
@@ -316,7 +313,7 @@ static __attribute__((noinline)) int run_around_redirected(request_rec *r, const
 
 /* There is no memory to count in: what would have been in a group goes on as if there was none. It is counted, the log says so
  * once a minute, and who logs the result of requests finds it there. */
-static ADM_COLD int go_on_without_table(request_rec *r) {
+static __attribute__((noinline)) int go_on_without_table(request_rec *r) {
   const place_rules *place = ap_get_module_config(r->per_dir_config, &admission_module);
   const char *group = NULL;
   if (!running.without_table || layers_are_none(r, place) || !layers_mean(r, place, &group)) return DECLINED;
@@ -331,7 +328,7 @@ static ADM_COLD int go_on_without_table(request_rec *r) {
 }
 
 /* All requests of the server come by here, those that concern us by the way of run_inside: it is short on purpose. */
-ADM_HOT int request_around(request_rec *r) {
+int request_around(request_rec *r) {
   const host_rules *host = ap_get_module_config(r->server->module_config, &admission_module);
   if (host->engine <= ENGINE_OFF) return DECLINED;
   if (!running.table) return go_on_without_table(r);

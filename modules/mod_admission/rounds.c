@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #define SECOND_NS UINT64_C(1000000000)
+#define STATUS_MODE 0644u /* of status.json, but for what the server's umask takes away */
 
 struct rounds {
   controller_plan plan;
@@ -53,6 +54,7 @@ struct rounds {
   adm_news news;
   uint64_t status_ns;                /* when status.json was written */
   bool status_failed;
+  mode_t mask;                       /* the process's umask */
   unsigned long_holds[ADM_GROUPS];   /* since they were logged */
   uint64_t long_logged_ns;
 };
@@ -350,21 +352,25 @@ static bool put_in_place(const char *fresh, const char *path) {
   return rename(fresh, path) == 0;
 }
 
+static int open_new(const char *path) {
+  if (unlink(path) < 0 && errno != ENOENT) return -1;
+  return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, STATUS_MODE);
+}
+
+/* A file of ours as open_new() makes it, and known by one name. */
+static bool as_new(const rounds *r, const struct stat *s) {
+  return s->st_mode == (S_IFREG | (STATUS_MODE & ~r->mask)) && s->st_nlink == 1 && s->st_uid == geteuid();
+}
+
 /* The file of before, to write into it what comes next, unless somebody still reads it: a lease to write, which the descriptor has until it
- * is closed, is not given then. Where there are no leases each is a new one, which costs ext4 more than all else that a round does. */
-static int open_again(const char *path) {
+ * is closed, is not given then. Where there are no leases each is a new one, whose inode costs ext4 as much as all else of such a round. */
+static int open_again(const rounds *r, const char *path) {
   struct stat s;
   int descriptor = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return -1;
-  if (fstat(descriptor, &s) == 0 && S_ISREG(s.st_mode) && s.st_nlink == 1 && s.st_uid == geteuid() && fcntl(descriptor, F_SETLEASE, F_WRLCK) == 0)
-    return descriptor;
+  if (fstat(descriptor, &s) == 0 && as_new(r, &s) && fcntl(descriptor, F_SETLEASE, F_WRLCK) == 0) return descriptor;
   close(descriptor);
   return -1;
-}
-
-static int open_new(const char *path) {
-  if (unlink(path) < 0 && errno != ENOENT) return -1;
-  return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 }
 
 /* Ends the file where it was written to. */
@@ -376,7 +382,7 @@ static bool write_status(const rounds *r) {
   int length = snprintf(path, sizeof path, "%s/status.json", r->plan.runtime_dir);
   if (length < 0 || (size_t)length >= sizeof path) return errno = ENAMETOOLONG, false;
   snprintf(fresh, sizeof fresh, "%s.new", path);
-  int descriptor = open_again(fresh);
+  int descriptor = open_again(r, fresh);
   if (descriptor < 0) descriptor = open_new(fresh);
   if (descriptor < 0) return false;
   FILE *file = fdopen(descriptor, "w");
@@ -415,6 +421,7 @@ rounds *rounds_new(const controller_plan *plan, uid_t owner, uint32_t server_pid
   if (!r) return NULL;
   *r = (rounds){.plan = *plan, .owner = owner, .server_pid = server_pid, .log = log, .log_world = log_world};
   r->carries = plan->earlier != NULL;
+  umask(r->mask = umask(077)); /* no other way to ask */
   r->settings = calloc(plan->rule_count + 1, sizeof *r->settings);
   r->adapt = calloc(plan->rule_count + 1, sizeof *r->adapt);
   r->costs = costs_new(plan->table, plan->root, server_pid, plan->alone);

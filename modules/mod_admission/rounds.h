@@ -42,6 +42,7 @@ typedef struct controller_plan {
 typedef enum { ROUNDS_ERROR, ROUNDS_WARNING, ROUNDS_NOTICE } rounds_level;
 typedef void (*rounds_log)(void *world, rounds_level level, const char *text);
 
+/* Whoever opens status.json.new while it is written sends the process SIGIO, which it has to ignore: else it ends. */
 typedef struct rounds rounds;
 
 /* `owner` is whose control file is believed, `server_pid` the parent. NULL without memory. */

@@ -257,8 +257,8 @@ fn settle<T>(ended: Ended<T>) -> Result<T, ExperimentError> {
 
 fn dry_run(orders: &Orders) -> anyhow::Result<Exit> {
     // First of all: whatever fails later, this must be known, and a plan can be checked without it.
-    if let Some(reserved) = experiment::reserved_for_root(orders)? {
-        tell(format!("the run itself will be refused: {reserved}; this dry run goes on"));
+    if let Some(reason) = experiment::refused_later(orders)? {
+        tell(format!("the run itself will be refused: {reason}; this dry run goes on"));
     }
     settle(in_world(true, |world, on_event| experiment::check(orders, world, on_event))?)?;
     print(&outline::outline(orders));

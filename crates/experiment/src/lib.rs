@@ -42,7 +42,7 @@ pub use event::{Event, Phase};
 pub use page::{PageError, page_assets};
 pub use placement::Placement;
 pub use resources::prepare_away;
-pub use run::{Ended, Orders, World, check, is_unfinished, reserved_for_root, run};
+pub use run::{Ended, Orders, World, check, is_unfinished, refused_later, run};
 pub use schedule::{Outline, Slot, outline, schedule};
 pub use single::{LoadOrders, Loaded, keep, load, load_witnessed};
 pub use up::{Up, up};

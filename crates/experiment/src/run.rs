@@ -86,8 +86,8 @@ pub fn run(
     let or_stopped = |error| or_stopped(error, interrupted);
     let ended = with_host(orders, world, |host| {
         // Before a build step has taken its time.
-        if let Some(reserved) = reserved_for_root(orders)? {
-            return Err(reserved.into());
+        if let Some(reason) = refused_later(orders)? {
+            return Err(reason.into());
         }
         enough_for(&orders.plan, Path::new("/proc"))?;
         check_packages(&orders.plan, orders.plan.cells.iter())?;
@@ -139,25 +139,25 @@ pub(crate) fn provide_swap(orders: &Orders, host: &Host) -> Result<(), Experimen
     orders.plan.confine.as_ref().map_or(Ok(()), |confine| enough_swap(confine, 0))
 }
 
-/// What the orders ask for and this user may not do, though root may: the first such thing.
+/// What the run will be refused for, though its plan can be checked without: what this user may not do and root may, or else a swap
+/// file for which no disk has room. The first such thing.
 ///
 /// # Errors
-/// When the machine refuses it to everybody.
-pub fn reserved_for_root(orders: &Orders) -> Result<Option<HostError>, HostError> {
+/// When the machine can do to nobody what the plan asks for.
+pub fn refused_later(orders: &Orders) -> Result<Option<HostError>, HostError> {
     let confined = orders.plan.confine.as_ref().map_or(Ok(()), |confine| host::reach()?.hierarchies().allow(confine));
     let swap = || orders.make_swap.map_or(Ok(()), |_| host::may_make_swap());
     match confined.and_then(|()| swap()).and_then(|()| memory::allowed(&orders.plan)) {
         Err(error @ (HostError::NotRoot(_) | HostError::NotDelegated { .. })) => Ok(Some(error)),
-        result => result.map(|()| None),
+        result => result.map(|()| orders.make_swap.and_then(|bytes| host::room_for_swap(bytes).err())),
     }
 }
 
 /// Builds what the plan needs and asks the server about every variant, without starting a server or sending anything. Everything
 /// it makes lies in the run's own folder and is gone when it returns. What only root may do it does not
-/// need; ask [`reserved_for_root`] first.
+/// need; ask [`refused_later`] first.
 pub fn check(orders: &Orders, world: &World<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> Ended<()> {
     with_host(orders, world, |host| {
-        orders.make_swap.map_or(Ok(()), host::room_for_swap)?;
         if let Some(confine) = &orders.plan.confine {
             enough_swap(confine, orders.make_swap.unwrap_or(0))?;
         }

@@ -6,7 +6,7 @@ use crate::ExperimentError;
 use crate::build::check_packages;
 use crate::changes::Changer;
 use crate::event::Event;
-use crate::run::{Built, Ended, Orders, World, or_stopped, provide_swap, reserved_for_root, with_host};
+use crate::run::{Built, Ended, Orders, World, or_stopped, provide_swap, refused_later, with_host};
 use crate::services::Services;
 use model::run::RunEnd;
 use std::net::SocketAddr;
@@ -50,8 +50,8 @@ pub fn up(
 ) -> Ended<RunEnd> {
     let mut was_up = false;
     let ended = with_host(orders, world, |host| {
-        if let Some(reserved) = reserved_for_root(orders)? {
-            return Err(reserved.into());
+        if let Some(reason) = refused_later(orders)? {
+            return Err(reason.into());
         }
         check_packages(&orders.plan, orders.plan.cell(cell).into_iter())?;
         provide_swap(orders, host)?;

@@ -33,10 +33,6 @@
 
 /* For what is a function for its readers only: each request goes through it. */
 #define ADM_INLINE inline __attribute__((always_inline))
-/* What nearly all requests run lies together, and what few do elsewhere: the work of a program pushes it out of the caches between two
- * requests, and to fetch it again, line by line and page by page, costs more than to run it. */
-#define ADM_HOT __attribute__((hot))
-#define ADM_COLD __attribute__((cold, noinline))
 
 #define ADM_GROUPS 64        /* groups that fit into a table, the two of the module's own included */
 #define ADM_OWNERS 4096      /* processes that can be told apart: 12 bits of a token */

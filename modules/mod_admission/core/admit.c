@@ -388,7 +388,7 @@ static adm_outcome decide(attempt *a) {
 }
 
 /* The whole way: wherever anything may be in it. Not inlined, so that its large frame is not everybody's. */
-static ADM_COLD adm_outcome go(adm_table *table, adm_owner owner, const adm_request *request, uint64_t token, adm_answer *answer) {
+static __attribute__((noinline)) adm_outcome go(adm_table *table, adm_owner owner, const adm_request *request, uint64_t token, adm_answer *answer) {
   attempt a;
   a.table = table;
   a.owner = owner;
@@ -473,7 +473,7 @@ static ADM_INLINE bool walk_in(adm_table *table, const adm_request *request, uin
 }
 
 /* A process without a place in the table has nothing to write into a cell: each group says that it limits nothing here. */
-static ADM_COLD adm_outcome let_through(adm_table *table, const adm_request *request) {
+static __attribute__((noinline)) adm_outcome let_through(adm_table *table, const adm_request *request) {
   for (unsigned k = 0; k < request->layers; k++) {
     adm_group *group = adm_group_at(table, request->layer[k].group);
     if (group && group->mode != ADM_OFF) group->counts.open++;
@@ -481,7 +481,7 @@ static ADM_COLD adm_outcome let_through(adm_table *table, const adm_request *req
   return ADM_OPEN;
 }
 
-ADM_HOT adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *request, adm_answer *answer) {
+adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *request, adm_answer *answer) {
   /* Field by field: the places of layers that are not there, and permits not taken, are not worth clearing. */
   answer->group = -1;
   answer->limit = answer->held = 0;
@@ -502,7 +502,7 @@ void adm_tell_rejected(adm_table *table, const adm_answer *answer) {
   count_full(group, answer->limit);
 }
 
-ADM_HOT void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void *world) {
+void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void *world) {
   uint64_t now_ns = adm_now_ns(), held_ns = now_ns - answer->since_ns;
   const adm_permit *first = answer->permit, *permit = first + answer->permits;
   answer->permits = 0;

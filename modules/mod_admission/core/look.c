@@ -97,7 +97,7 @@ static inline uint64_t four(const unsigned char *byte) {
 /* Sixteen bytes a step: words that nobody outside knows are laid over the bytes, and what that gives is multiplied (Wang Yi's
  * wyhash, which Go's maps have where there is no AES instruction). Clients choose what is hashed; as the hash is never shown to
  * them and is another one after each start, they cannot choose where it lands. */
-ADM_HOT uint64_t adm_hash(const adm_table *table, const void *bytes, size_t length) {
+uint64_t adm_hash(const adm_table *table, const void *bytes, size_t length) {
   const unsigned char *byte = bytes;
   uint64_t over = table->seed[0], sum = table->seed[1] ^ length, first = 0, last = 0;
   /* The end in two words, which may overlap each other and what was taken before. */

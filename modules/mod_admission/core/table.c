@@ -237,7 +237,9 @@ static uint32_t place_of(adm_owner owner) { return (owner >> 9) % ADM_OWNERS; }
 static bool is_gone(const gone *gone, adm_owner owner) { return owner != ADM_NOBODY && gone->at[place_of(owner)] == owner; }
 
 static void add_gone(gone *gone, adm_owner owner) {
-  for (uint32_t i = 0; !gone->any && i < ADM_OWNERS; i++) gone->at[i] = ADM_NOBODY; /* mostly nobody is */
+  if (!gone->any) { /* the first: mostly nobody is */
+    for (uint32_t i = 0; i < ADM_OWNERS; i++) gone->at[i] = ADM_NOBODY;
+  }
   gone->at[place_of(owner)] = owner;
   gone->any = true;
 }

@@ -8,6 +8,7 @@
 #include "../core/table.h"
 #include "check.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -140,6 +141,7 @@ static int live_with(uint64_t seed) {
 
 int main(int argc, char **argv) {
   uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 200;
+  signal(SIGIO, SIG_IGN);
   if (!getcwd(place, 4096)) return 1;
   strcat(place, "/test_damage.XXXXXX");
   if (!mkdtemp(place)) return 1;

@@ -12,6 +12,7 @@
 #include "place.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -567,6 +568,13 @@ static void long_holds(rounds *r) {
   adm_release(table, &mine, NULL, NULL);
 }
 
+static unsigned mode_of(const char *name) {
+  char path[4400];
+  struct stat s;
+  snprintf(path, sizeof path, "%s/%s", place, name);
+  return stat(path, &s) == 0 ? s.st_mode & 07777 : 0;
+}
+
 /* Whether the kernel gives leases on files of this place. */
 static bool has_leases(void) {
   char path[4400];
@@ -588,7 +596,7 @@ static void status_files(rounds *r) {
   ino_t one = inode_of("status.json"), two = inode_of("status.json.new");
   CHECK(one != 0 && two != 0 && one != two);
   turn(r, 4);
-  if (has_leases()) CHECK(inode_of("status.json") == two && inode_of("status.json.new") == one);
+  if (has_leases()) CHECK(inode_of("status.json") == two && inode_of("status.json.new") == one); /* fails if others have it open */
   else puts("test_rounds: skipped: no leases on files here");
 
   FILE *reader = fopen(path, "r");
@@ -611,6 +619,10 @@ static void status_files(rounds *r) {
   turn(r, 4);
   CHECK(file_has("status.json", "\"groups\"") && !file_has("status.json", "xxxx"));
 
+  CHECK_EQUAL(chmod(fresh, 0600), 0); /* one that others may not read is none that is left there */
+  turn(r, 8);
+  CHECK_EQUAL(mode_of("status.json") | mode_of("status.json.new"), 0644);
+
   write_file("other", "not ours\n"); /* neither what others know by another name nor what a link leads to is written to */
   CHECK_EQUAL(unlink(fresh) + symlink(other, fresh), 0);
   turn(r, 4);
@@ -623,6 +635,8 @@ int main(void) {
   if (!place_make(place, sizeof place)) {
     return nothing_tried("test_rounds", "no place that others cannot write to");
   }
+  signal(SIGIO, SIG_IGN);
+  umask(022);
   make_table();
   rounds *r = make_rounds();
   control_file(r);

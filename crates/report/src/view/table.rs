@@ -54,12 +54,13 @@ pub(crate) const NOTHING: &str = "–";
 
 /// A ratio with the digits that a difference of 1 % needs near 1 and three significant digits elsewhere.
 ///
-/// Beyond ten thousandths and millions, where only ends of intervals of two or three trials lie, it says no more than that.
+/// Beyond a factor of a million, as the ends of an interval of two trials may lie, it says no more than that.
 pub(crate) fn ratio(value: f64) -> String {
     let decimals = match value {
         0.0 => 0,
-        x if x < 1e-4 => return "<0.0001".to_owned(),
+        x if x < 1e-6 => return "<0.000001".to_owned(),
         x if x > 1e6 => return ">1000000".to_owned(),
+        x if x < 1e-4 => 6,
         x if x >= 99.95 => 0,
         x if x >= 9.995 => 1,
         x if x >= 1.9995 => 2,
@@ -209,7 +210,7 @@ mod tests {
     fn ratios_show_what_matters() {
         check(&[0.012_34, 0.135, 0.987_6, 1.0, 1.024_9], "0.0123 0.135 0.988 1.000 1.025");
         check(&[2.0, 7.346, 10.94, 123.4, 0.0], "2.00 7.35 10.9 123 0");
-        check(&[0.000_1, 0.000_04, 1e-300, 1e6, 5.7e16], "0.0001 <0.0001 <0.0001 1000000 >1000000");
+        check(&[0.000_1, 0.000_04, 1e-300, 1e6, 5.7e16], "0.0001 0.000040 <0.000001 1000000 >1000000");
         assert_eq!((percent(0.95), percent(0.999), percent(0.9875)), ("95".into(), "99.9".into(), "98.75".into()));
     }
 }
