@@ -21,7 +21,6 @@
 
 APLOG_USE_MODULE(admission);
 
-#define ROUND_NS 250000000
 #define NAME "httpd-admission" /* as `ps -o comm` shows it: at most 15 bytes */
 
 /* The process as its parent knows it. */
@@ -62,6 +61,14 @@ static uint64_t clock_ns(clockid_t clock) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static void sleep_till_next(rounds *life) {
+  uint64_t now = clock_ns(CLOCK_MONOTONIC), due = now + ROUNDS_NS;
+  for (; now < due; now = clock_ns(CLOCK_MONOTONIC)) {
+    uint64_t pause = rounds_carry(life, now), left = due - now;
+    nanosleep(&(struct timespec){.tv_nsec = (long)(pause < left ? pause : left)}, NULL);
+  }
+}
+
 /* The life of the process. `parent` ends it: by SIGKILL when its configuration goes, and the kernel does when it dies. */
 static void live(controller *c, pid_t parent, bool hurry) {
   set_signals();
@@ -71,11 +78,11 @@ static void live(controller *c, pid_t parent, bool hurry) {
   prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of user, which clears it */
   rounds *life = rounds_new(&c->plan, c->owner, (uint32_t)parent, log_line, c->server);
   if (!life) _exit(1);
-  const struct timespec pause = {.tv_nsec = ROUND_NS}, breath = {.tv_sec = 1};
+  const struct timespec breath = {.tv_sec = 1};
   if (!hurry) nanosleep(&breath, NULL);
   while (getppid() == parent) {
     rounds_turn(life, clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_REALTIME));
-    nanosleep(&pause, NULL);
+    sleep_till_next(life);
   }
   _exit(0);
 }

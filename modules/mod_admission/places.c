@@ -8,7 +8,6 @@
 
 #include "runtime.h"
 
-#include <ap_mpm.h>
 #include <apr_strings.h>
 #include <http_core.h>
 #include <http_log.h>
@@ -139,9 +138,7 @@ static bool engine_runs_somewhere(const server_rec *server) {
 /* A share leaves workers for what is in no group; a number need not. */
 static void warn_of_waiting(server_rec *main_server) {
   if (current->groups->nelts == 0 || current->queue_percent > 0) return;
-  int daemons = 0, threads = 0;
-  bool known = ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &daemons) == APR_SUCCESS && ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads) == APR_SUCCESS;
-  uint64_t workers = known && daemons > 0 ? (uint64_t)daemons * (uint64_t)(threads > 0 ? threads : 1) : 0;
+  uint64_t workers = runtime_workers();
   if (workers > 0 && current->queue_workers >= workers)
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
                  "ADM0008: AdmissionQueueWorkers %u: requests that wait can take all %" APR_UINT64_T_FMT " workers of the server, "

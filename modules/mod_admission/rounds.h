@@ -1,5 +1,5 @@
 /*
- * rounds.h: what the controller does every 250 ms. No httpd types: tests do rounds by hand, with clocks of their own.
+ * rounds.h: what the controller does every 250 ms, and a little of it in between. No httpd types: tests do rounds by hand, with clocks of their own.
  *
  * It reads shared memory that unprivileged children may have damaged: names and settings come from the plan, and
  * every group that the table names is bounded before it is used.
@@ -22,6 +22,7 @@ typedef struct controller_plan {
                                 (ADM_FOR_WAITING), with a limit of ADM_UNLIMITED where nothing is configured */
   const int *groups;         /* the table's group of each rule */
   unsigned rule_count;
+  uint64_t workers;          /* how many requests the server has in work at most; 0: unknown */
   const char *control_file;  /* NULL: none */
   const char *engine;        /* AdmissionEngine, for those who read the status */
   const char *runtime_dir;   /* status.json goes here; NULL: no status.json */
@@ -53,6 +54,13 @@ void rounds_apply(adm_group *group, const adm_settings *settings, uint64_t wall_
 
 /* One round, at CLOCK_MONOTONIC and at the wall clock in nanoseconds since 1970. */
 void rounds_turn(rounds *rounds, uint64_t now_ns, uint64_t wall_ns);
+
+/* The time from one round to the next, in nanoseconds. */
+#define ROUNDS_NS UINT64_C(250000000)
+
+/* Between two rounds: lets the table know what was given back in those that it replaced; until then that counts. When to do it again,
+ * in nanoseconds from then; ROUNDS_NS: the rounds are enough. */
+uint64_t rounds_carry(rounds *rounds, uint64_t now_ns);
 
 void rounds_free(rounds *rounds);
 

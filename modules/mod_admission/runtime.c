@@ -91,10 +91,15 @@ static adm_shape shape_for(const configuration *now, server_rec *main_server) {
                      .waiters = between(queue, WAITERS_MIN, ADM_QUEUE_MAX)};
 }
 
+uint64_t runtime_workers(void) {
+  int daemons = 0;
+  bool known = ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &daemons) == APR_SUCCESS && daemons > 0;
+  return known ? (uint64_t)daemons * asked(AP_MPMQ_MAX_THREADS) : 0;
+}
+
 static uint32_t queue_workers(const configuration *now) {
   if (now->queue_percent == 0) return now->queue_workers;
-  uint64_t workers = (uint64_t)asked(AP_MPMQ_MAX_DAEMONS) * asked(AP_MPMQ_MAX_THREADS);
-  uint64_t share = workers * now->queue_percent / 100;
+  uint64_t share = runtime_workers() * now->queue_percent / 100;
   return share > 0 ? (uint32_t)share : 1;
 }
 
@@ -299,6 +304,7 @@ static void start_controller(apr_pool_t *pool, server_rec *main_server, const ke
   rules[used++] = (adm_rule){"queue-workers", ADM_FOR_WAITING, workers};
   shared_head *head = kept->shared.head;
   controller_plan plan = {.table = running.table, .earlier = running.earlier, .rules = rules, .groups = groups, .rule_count = used,
+                          .workers = runtime_workers(),
                           .control_file = now->control_file, .engine = engine_of(main_server), .runtime_dir = now->runtime_dir,
                           .board = &head->board, .kept = &head->control, .healed_ns = &head->healed_ns, .without_table = &head->let_through.requests,
                           .started_ms = kept->started_ms, .root = "/", .alone = !runtime_is_threaded(),

@@ -38,6 +38,9 @@ extern __attribute__((visibility("hidden"))) runtime running;
 /* Whether a process works on several requests at a time. */
 bool runtime_is_threaded(void);
 
+/* How many requests the MPM has in work at most; 0: it does not tell. */
+uint64_t runtime_workers(void);
+
 /* check_config: the configuration as a whole, and how large its table would be. */
 bool runtime_check(apr_pool_t *pool, server_rec *main_server);
 

@@ -96,6 +96,9 @@ fn a_queue_changes_without_a_restart() {
         let pairs = came.iter().enumerate().flat_map(|(i, one)| came[..i].iter().map(move |before| (before, one)));
         let turned = pairs.filter(|(before, one)| place(before) > place(one)).count();
         assert!(came.len() == 5 && turned as u64 <= late, "{mpm:?}: {came:?}, {late} late");
+        assert!(!server.log().contains("ADM0008"), "{}", server.log());
+        control.write("queue-workers limit=1000\n");
+        wait("it is warned of", || server.log().contains("queue-workers: requests that wait can take all"));
     }
 }
 

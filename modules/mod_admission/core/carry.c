@@ -87,8 +87,9 @@ static bool carries(const adm_table *table, adm_entry *entry) {
 
 /* The entry for what an entry of an earlier table holds; made, if it may be. */
 static adm_entry *entry_for(adm_table *table, adm_table *before, adm_entry *entry, bool make) {
+  if (own_weight(before, entry) == 0) return NULL;
   counterpart here = of_entry(table, before, entry);
-  if (here.group < 0 || own_weight(before, entry) == 0) return NULL;
+  if (here.group < 0) return NULL;
   adm_entry *known = entry_known(table, here.key);
   if (known || !make) return known;
   char label[ADM_LABEL];

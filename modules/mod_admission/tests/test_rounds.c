@@ -113,7 +113,7 @@ static rounds *make_rounds(void) {
   static char control[4400], root[4400];
   snprintf(control, sizeof control, "%s/control", place);
   snprintf(root, sizeof root, "%s/root/", place);
-  controller_plan plan = {.table = table, .earlier = earlier, .rules = rules, .groups = groups, .rule_count = RULES, .control_file = control,
+  controller_plan plan = {.table = table, .earlier = earlier, .rules = rules, .groups = groups, .rule_count = RULES, .workers = 20, .control_file = control,
                           .runtime_dir = place, .board = &board, .kept = &kept, .root = root, .max_hold_ms = 3000, .dead = is_dead, .watches = is_dead == process_dead,
                           .alone = alone};
   return rounds_new(&plan, geteuid(), PARENT, log_line, NULL);
@@ -247,6 +247,18 @@ static void fresh_file(rounds *r) {
   write_file("control", "\n");
   turn(r, 1);
   CHECK_EQUAL(group(HEAVY)->limit, 4);
+}
+
+static void all_workers_may_wait(rounds *r) {
+  write_file("control", "queue-workers limit=19\n");
+  turn(r, 1);
+  CHECK(strstr(log_text, "is in force") && !strstr(log_text, "ADM0008"));
+  write_file("control", "queue-workers limit=20\n");
+  turn(r, 1);
+  CHECK(strstr(log_text, "control: queue-workers: requests that wait can take all 20 workers of the server, and files wait too"));
+  write_file("control", "\n");
+  turn(r, 1);
+  CHECK_EQUAL(group(WAITING)->limit, 10);
 }
 
 /* ---- limits ----------------------------------------------------------------------------------------------------- */
@@ -501,9 +513,18 @@ static void the_dead_of_before(void) {
   CHECK(strstr(log_text, "ADM0040: 1 permits"));
   CHECK_EQUAL(adm_group_at(earlier[0], of_before)->counts.reaped, 1);
   CHECK(adm_table_in_use(earlier[0]));
+  /* What is given back there is known here without a round. */
+  adm_release(earlier[0], &of_alive, NULL, NULL);
+  CHECK(rounds_carry(r, now_ns) < ROUNDS_NS / 10);
+  CHECK_EQUAL(weight_of(NIGHT), 0);
+  adm_admit(earlier[0], alive, &request, &of_alive);
+  CHECK(rounds_carry(r, now_ns) < ROUNDS_NS / 10);
+  CHECK_EQUAL(weight_of(NIGHT), 1);
+  CHECK_EQUAL(rounds_carry(r, now_ns + 61 * SECOND), ROUNDS_NS); /* who is left there after a minute may stay for hours */
   strcpy(dead_pids, " 4000030 4000031 ");
   turn(r, 1);
   CHECK(!adm_table_in_use(earlier[0]));
+  CHECK_EQUAL(rounds_carry(r, now_ns), ROUNDS_NS);
   CHECK_EQUAL(weight_of(NIGHT), 0);
   dead_pids[0] = '\0';
   rounds_free(r);
@@ -641,6 +662,7 @@ int main(void) {
   rounds *r = make_rounds();
   control_file(r);
   fresh_file(r);
+  all_workers_may_wait(r);
   times_of_day(r);
   adaptive(r);
   raised_for_waiters(r);

@@ -63,12 +63,12 @@ impl Judgement {
         };
         let what = &self.what;
         match (&self.found, self.met()) {
-            (Ok(found), Some(true)) => format!("- met: {what} {words} {limit:.2}: {found:.3}"),
+            (Ok(found), Some(true)) => format!("- met: {what} {words} {limit:.3}: {found:.3}"),
             (Ok(found), _) => {
                 let (side, by) = if *found < limit { ("low", limit - found) } else { ("high", found - limit) };
-                format!("- **not met**: {what} {words} {limit:.2}: {found:.3}, too {side} by {by:.3}")
+                format!("- **not met**: {what} {words} {limit:.3}: {found:.3}, too {side} by {by:.3}")
             }
-            (Err(why), _) => format!("- open: {what} {words} {limit:.2}: {why}"),
+            (Err(why), _) => format!("- open: {what} {words} {limit:.3}: {why}"),
         }
     }
 }
@@ -165,24 +165,24 @@ mod tests {
 
     #[test]
     fn judgements() {
-        check(Ok(0.999), Limit::Below(1.0), "- met: webdyno/wrk, median below 1.00: 0.999");
-        check(Ok(1.0), Limit::Below(1.0), "- **not met**: webdyno/wrk, median below 1.00: 1.000, too high by 0.000");
-        check(Ok(0.95), Limit::AtLeast(0.95), "- met: webdyno/wrk, median at least 0.95: 0.950");
+        check(Ok(0.999), Limit::Below(1.0), "- met: webdyno/wrk, median below 1.000: 0.999");
+        check(Ok(1.0), Limit::Below(1.0), "- **not met**: webdyno/wrk, median below 1.000: 1.000, too high by 0.000");
+        check(Ok(0.95), Limit::AtLeast(0.95), "- met: webdyno/wrk, median at least 0.950: 0.950");
         check(
             Ok(0.9),
             Limit::AtLeast(0.95),
-            "- **not met**: webdyno/wrk, median at least 0.95: 0.900, too low by 0.050",
+            "- **not met**: webdyno/wrk, median at least 0.950: 0.900, too low by 0.050",
         );
-        check(Ok(1.06), Limit::AtMost(1.06), "- met: webdyno/wrk, median at most 1.06: 1.060");
+        check(Ok(1.06), Limit::AtMost(1.06), "- met: webdyno/wrk, median at most 1.060: 1.060");
         check(
             Ok(1.11),
             Limit::AtMost(1.06),
-            "- **not met**: webdyno/wrk, median at most 1.06: 1.110, too high by 0.050",
+            "- **not met**: webdyno/wrk, median at most 1.060: 1.110, too high by 0.050",
         );
         check(
             Err("webdyno did not run"),
             Limit::AtMost(1.06),
-            "- open: webdyno/wrk, median at most 1.06: webdyno did not run",
+            "- open: webdyno/wrk, median at most 1.060: webdyno did not run",
         );
     }
 
@@ -236,7 +236,7 @@ mod tests {
 
             Goals:
 
-            - met: webdyno/bare, median at most 1.06: 1.000
+            - met: webdyno/bare, median at most 1.060: 1.000
 
             Commands:
 
