@@ -22,7 +22,7 @@ typedef struct controller_plan {
                                 (ADM_FOR_WAITING), with a limit of ADM_UNLIMITED where nothing is configured */
   const int *groups;         /* the table's group of each rule */
   unsigned rule_count;
-  uint64_t workers;          /* how many requests the server has in work at most; 0: unknown */
+  uint64_t workers;          /* how many requests the MPM has in work at most; 0: unknown */
   const char *control_file;  /* NULL: none */
   const char *engine;        /* AdmissionEngine, for those who read the status */
   const char *runtime_dir;   /* status.json goes here; NULL: no status.json */

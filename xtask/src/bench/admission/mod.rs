@@ -51,9 +51,10 @@ enum Case {
     /// Memory of the server's children before and after many requests, with each limiter; needs libapache2-mod-qos; mod_mruby as
     /// plans/admission/overhead-mruby.toml says
     Memory,
-    /// CPU time per request beside mod_qos and mod_lua, in 300 blocks, against its goal: plans/admission/overhead.toml; needs the package libapache2-mod-qos
+    /// CPU time per request beside mod_qos and mod_lua, in 300 blocks, against its goal: plans/admission/overhead.toml; needs the package
+    /// libapache2-mod-qos
     Overhead,
-    /// The same of mod_admission alone, in 400 blocks: plans/admission/overhead-own.toml
+    /// The same of mod_admission alone, in 400 blocks, against the same goal: plans/admission/overhead-own.toml
     OverheadOwn,
     /// The memory cliff with each means against it: plans/admission/memory-cliff.toml; needs libapache2-mod-qos, too
     Overload,
