@@ -324,6 +324,13 @@ impl Journal {
         self.replay.whole += bytes.len() as u64;
         Ok(())
     }
+
+    /// As if its owner had ended: nobody holds its lock. Merely dropped it would be held for another moment by a program that another test
+    /// is about to start.
+    #[cfg(test)]
+    pub(crate) fn abandon(self) {
+        rustix::fs::flock(&self.file, FlockOperation::Unlock).unwrap();
+    }
 }
 
 impl Replay {
@@ -435,7 +442,7 @@ mod tests {
         let mut journal = Journal::create(dir.path(), "run").unwrap();
         journal.record(file(1)).unwrap();
         let path = journal.path.clone();
-        drop(journal);
+        journal.abandon();
         let torn = [fs::read(&path).unwrap(), b"{\"change\":{\"id\":1,".to_vec()].concat();
         fs::write(&path, torn).unwrap();
         let mut journal = Journal::take_over(&path, Locked::Leave).unwrap().unwrap();
@@ -488,7 +495,7 @@ mod tests {
         let again = Journal::create(dir.path(), "run").unwrap_err().to_string();
         assert_eq!(again, format!("the run run is under way already, in process {}", std::process::id()));
         let path = journal.path().to_owned();
-        drop(journal);
+        journal.abandon();
         assert!(Journal::take_over(&path, Locked::Leave).unwrap().is_some());
         Journal::take_over(&path, Locked::Wait).unwrap().unwrap().remove().unwrap();
         assert!(Journal::take_over(&path, Locked::Wait).unwrap().is_none());

@@ -110,7 +110,7 @@ mod tests {
             journal.record(undo).unwrap();
         }
         assert_eq!(left_behind(dir.path()).unwrap(), [""; 0], "its owner lives");
-        drop(journal);
+        journal.abandon();
         let before = fs::read(at("dead.journal")).unwrap();
         let expected = [
             format!(

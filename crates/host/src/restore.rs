@@ -116,6 +116,7 @@ mod tests {
     fn left_behind(dir: &Path, run: &str, path: &Path) {
         let mut journal = Journal::create(dir, run).unwrap();
         journal.record(Undo::RemoveFile { path: path.to_owned() }).unwrap();
+        journal.abandon();
     }
 
     #[test]
