@@ -46,7 +46,8 @@ typedef struct about {
 } about;
 
 static bool read_limit(about *a, const char *v) {
-  if (a->subject != ADM_FOR_MEMORY || strcmp(v, "none") == 0) return adm_limit_read(v, &a->s->limit);
+  if (a->subject == ADM_FOR_GROUP || strcmp(v, "none") == 0) return adm_limit_read(v, &a->s->limit);
+  if (a->subject == ADM_FOR_WAITING) return adm_number_read(v, 1, ADM_OWNERS, &a->s->limit);
   uint32_t units;
   if (!adm_size_read(v, &units) || units == 0) return false;
   a->s->limit = units;
@@ -202,6 +203,11 @@ static void list_keys(adm_subject subject, adm_place place, char *out, size_t si
   adm_sink_end(&to);
 }
 
+static const char *allowed(const key *key, adm_subject subject) {
+  if (key->read != read_limit || subject == ADM_FOR_GROUP) return key->allowed;
+  return subject == ADM_FOR_MEMORY ? "a size such as 800M, or `none`" : "a number from 1 to " ADM_IN_WORDS(ADM_OWNERS) ", or `none`";
+}
+
 static const key *find_key(const char *word, size_t length) {
   for (size_t i = 0; i < KEYS; i++)
     if (strlen(keys[i].name) == length && memcmp(keys[i].name, word, length) == 0) return &keys[i];
@@ -238,8 +244,7 @@ bool adm_settings_word(adm_settings *settings, adm_texts *texts, adm_subject sub
   adm_settings changed = *settings;
   about of = {&changed, texts, subject};
   if (!found->read(&of, equals + 1)) {
-    bool size = found->read == read_limit && subject == ADM_FOR_MEMORY;
-    snprintf(error, ADM_ERROR, "%s: %s", shown(word, quoted), size ? "a size such as 800M, or `none`" : found->allowed);
+    snprintf(error, ADM_ERROR, "%s: %s", shown(word, quoted), allowed(found, subject));
     return false;
   }
   *settings = changed;

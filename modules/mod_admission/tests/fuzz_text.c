@@ -30,7 +30,8 @@ static void broken(const char *what, const uint8_t *data, size_t size) {
 }
 
 static bool in_bounds(const adm_settings *s, adm_subject subject) {
-  bool limits = s->limit >= 1 && (subject != ADM_FOR_GROUP || s->limit == ADM_UNLIMITED || s->limit <= shape.cells);
+  uint32_t most = subject == ADM_FOR_GROUP ? shape.cells : subject == ADM_FOR_WAITING ? ADM_OWNERS : ADM_UNLIMITED;
+  bool limits = s->limit >= 1 && (s->limit == ADM_UNLIMITED || s->limit <= most);
   for (unsigned i = 0; i < s->windows && i < ADM_WINDOWS; i++)
     limits &= s->window[i].from < 1440 && s->window[i].until <= 1440 && s->window[i].limit >= 1;
   return limits && s->queue <= shape.waiters && s->timeout_ms >= 1 && s->timeout_ms <= 3600000 && s->status >= 400 &&

@@ -9,6 +9,8 @@ use model::admission::{Admission, Group};
 const NUMBER: u64 = 1_000_000;
 /// Largest queue.
 const QUEUE: u64 = 4096;
+/// Most workers that may wait.
+const WORKERS: u64 = 4096;
 const HOUR_MS: u64 = 3_600_000;
 
 /// What a line is about.
@@ -98,6 +100,8 @@ const GROUP: [Rule; 9] = [
 ];
 
 const MEMORY_LIMIT: Rule = ("limit", "a size such as 800M, or `none`", |value| value == "none" || is_size(value, 1));
+const WORKERS_LIMIT: Rule =
+    ("limit", "a number from 1 to 4096, or `none`", |value| value == "none" || number(value, 1, WORKERS));
 
 fn rules(subject: Subject) -> impl Iterator<Item = Rule> {
     let keys: &[&str] = match subject {
@@ -106,7 +110,11 @@ fn rules(subject: Subject) -> impl Iterator<Item = Rule> {
         Subject::Workers => &["limit"],
     };
     let rules = GROUP.into_iter().filter(|(key, ..)| keys.contains(key));
-    rules.map(move |rule| if subject == Subject::Memory && rule.0 == "limit" { MEMORY_LIMIT } else { rule })
+    rules.map(move |rule| match subject {
+        Subject::Memory if rule.0 == "limit" => MEMORY_LIMIT,
+        Subject::Workers if rule.0 == "limit" => WORKERS_LIMIT,
+        _ => rule,
+    })
 }
 
 fn keys(subject: Subject) -> String {
@@ -175,7 +183,9 @@ mod tests {
         check(Group, words, Ok(()));
         check(Group, "limit=none timeout=3 cost=none", Ok(()));
         check(Memory, "limit=800M mode=observe", Ok(()));
-        check(Workers, "limit=20", Ok(()));
+        check(Workers, "limit=4096", Ok(()));
+        check(Workers, "limit=none", Ok(()));
+        check(Workers, "limit=4097", Err("limit takes a number from 1 to 4096, or `none`, not `4097`"));
         check(Group, "limit=0", Err("limit takes a number from 1 to 1000000, or `none`, not `0`"));
         for (key, least, most) in [("limit", 1, NUMBER), ("min", 1, NUMBER), ("max", 1, NUMBER), ("queue", 0, QUEUE)] {
             check(Group, &format!("{key}={most}"), Ok(()));
