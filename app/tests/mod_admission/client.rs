@@ -58,8 +58,10 @@ impl Client {
     }
 
     fn by(port: u16, prepare: impl FnOnce(&OwnedFd)) -> Client {
-        use rustix::net::{AddressFamily, SocketType, connect, socket};
-        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+        use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
+        // Not inherited: a server that another test starts would keep the connection of a client that has left.
+        let socket =
+            socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).expect("a socket");
         prepare(&socket);
         connect(&socket, &SocketAddr::from(([127, 0, 0, 1], port))).expect("it listens");
         let stream = TcpStream::from(socket);

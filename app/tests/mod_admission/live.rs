@@ -1,7 +1,7 @@
 //! Settings that change while the server runs, and groups that only observe.
 
 use crate::control::Control;
-use crate::memory::{configure, wait_gone};
+use crate::memory::configure;
 use crate::oracle::order;
 use crate::server::{Mpm, Server, kill, wait};
 use rustix::process::Signal;
@@ -327,9 +327,7 @@ fn groups_that_a_reload_renames_make_room() {
     for mpm in [Mpm::Prefork, Mpm::Event] {
         let Some(server) = Server::start(mpm, &first) else { return };
         for (before, now, used, count) in [(&first, &second, "b39", 40), (&second, &third, "c60", 62)] {
-            let old = server.workers();
             configure(&server, before, now);
-            wait_gone(&old);
             let gate = server.gate(used);
             let held = server.send(&format!("/page.probe?gate={used}"));
             server.wait_number(used, "/held", 1);

@@ -1,10 +1,9 @@
 //! Shared memory that is not to be had, or that another version of the module made: neither may be misread, and a server without it
 //! says so and counts what it lets through.
 
-use crate::server::{Mpm, Server, module_file, wait};
+use crate::server::{Mpm, Server, make, module_file, wait};
 use rustix::process::{Pid, Resource, Rlimit};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 const ONE: &str = "AdmissionGroup one limit=1\nAdmissionUse one\n";
 /// Gigabytes of shared memory, of which nothing is touched.
@@ -26,11 +25,6 @@ pub(crate) fn configure(server: &Server, from: &str, to: &str) {
     server.graceful();
 }
 
-/// Until processes of before a reload have ended: each may take a connection more, and knows what it knew.
-pub(crate) fn wait_gone(before: &[i32]) {
-    wait("those of before are gone", || before.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()));
-}
-
 /// Nobody is turned away for want of memory, and nobody has to guess that nothing is limited.
 #[test]
 fn without_memory_requests_are_let_through_and_counted() {
@@ -43,10 +37,7 @@ fn without_memory_requests_are_let_through_and_counted() {
         assert_eq!((&status["groups"], status["table"].is_null()), (&serde_json::json!([]), true), "{status}");
         assert!(!server.get("/server-status").body.contains("Admission"));
         may_map(&server, Some(2 << 30));
-        // One of before may take a connection more, in which it knows of no group.
-        let before = server.workers();
         configure(&server, "# groups\n", &format!("{LARGE}{ONE}"));
-        wait_gone(&before);
         let log = server.log();
         assert!(log.contains("ADM0010: no shared memory (") && log.contains("bytes): nothing is limited;"), "{log}");
         let gate = server.gate("g");
@@ -77,9 +68,7 @@ fn without_memory_requests_are_let_through_and_counted() {
         assert_eq!(server.status()["troubles"]["no_memory"], 4, "{mpm:?}");
         // As soon as there is memory the limit holds, and what was let through is still told.
         may_map(&server, None);
-        let before = server.workers();
         server.graceful();
-        wait_gone(&before);
         let gate = server.gate("again");
         let held = server.send("/page.probe?gate=again");
         server.wait_number("one", "/held", 1);
@@ -123,10 +112,7 @@ fn without_memory_for_a_larger_table_the_smaller_one_stays() {
 fn another_version(define: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../modules/mod_admission");
     let build = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mod-admission-{}", define.replace('=', "-")));
-    let mut make = Command::new("make");
-    make.arg("-C").arg(source).arg(format!("BUILD={}", build.display())).arg(format!("CFLAGS=-O0 -D{define}"));
-    let made = make.stdin(Stdio::null()).output().expect("make runs");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    make(&source, &[format!("BUILD={}", build.display()), format!("CFLAGS=-O0 -D{define}")]);
     build.join("mod_admission.so")
 }
 

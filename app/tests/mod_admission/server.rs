@@ -5,8 +5,9 @@ use crate::oracle::Event;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -61,6 +62,8 @@ pub(crate) struct Server {
     httpd: Running,
     /// Held to be ended with it, and before the folder goes.
     _fpm: Option<Running>,
+    /// Where programs are started by mod_cgid.
+    has_cgid: bool,
     folder: tempfile::TempDir,
 }
 
@@ -143,9 +146,6 @@ fn build() -> Option<Built> {
     }
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = here.join("../modules/mod_admission");
-    // Another process of these tests may be at it, and a server must not load what it has half written.
-    let turn = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("mod-admission-build")).expect("a file");
-    turn.lock().expect("its turn");
     make(&source, &[]);
     let probe = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mod-admission-probe");
     fs::create_dir_all(&probe).expect("a folder");
@@ -153,7 +153,10 @@ fn build() -> Option<Built> {
     Some(Built { module: source.join("build/mod_admission.so"), probe })
 }
 
-fn make(folder: &Path, words: &[String]) {
+/// One after the other: another process of these tests may be at it, and a server must not load what it has half written.
+pub(crate) fn make(folder: &Path, words: &[String]) {
+    let turn = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("mod-admission-build")).expect("a file");
+    turn.lock().expect("its turn");
     let mut make = Command::new("make");
     let made = make.arg("-C").arg(folder).arg("all").args(words).stdin(Stdio::null()).output().expect("make runs");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -185,7 +188,7 @@ impl Server {
             let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
             laid_out.configuration(told, port);
             let child = Running::start(&mut laid_out.httpd(&["-D", "FOREGROUND"]));
-            let server = match laid_out.into_server(port, child) {
+            let server = match laid_out.into_server(told, port, child) {
                 Ok(server) => server,
                 Err(back) => {
                     laid_out = back;
@@ -194,7 +197,21 @@ impl Server {
                 }
             };
             wait("the server answers", || server.try_get("/index.html").is_some_and(|answer| answer.status == 200));
+            server.wait_cgid(None);
             return Some(server);
+        }
+    }
+
+    /// Which of mod_cgid's daemons takes programs: its socket, once that belongs to the account that asks there.
+    fn cgid(&self) -> Option<(u64, i64, i64)> {
+        let socket = fs::metadata(self.path(&format!("run/cgisock.{}", self.pid()))).ok()?;
+        (socket.uid() != 0).then(|| (socket.ino(), socket.ctime(), socket.ctime_nsec()))
+    }
+
+    /// Until there is one, and another than that of before a restart. A server answers before it, and programs with 503.
+    fn wait_cgid(&self, before: Option<(u64, i64, i64)>) {
+        if self.has_cgid {
+            wait("mod_cgid has a daemon", || self.cgid().is_some_and(|now| Some(now) != before));
         }
     }
 
@@ -325,6 +342,18 @@ impl Server {
         all.filter(|&pid| parent_of(pid) == Some(self.pid())).collect()
     }
 
+    /// The socket that it listens at, as `/proc/PID/fd` calls it.
+    fn socket(&self) -> PathBuf {
+        let here = format!("0100007F:{:04X}", self.port);
+        // Those that listen come first, and tens of thousands of connections that have ended come last.
+        let lines = BufReader::new(File::open("/proc/net/tcp").expect("a network")).lines().map_while(Result::ok);
+        let number = lines.filter(|line| line.contains(&here)).find_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            (fields[1] == here && fields[3] == "0A").then(|| fields[9].to_owned())
+        });
+        format!("socket:[{}]", number.expect("it listens")).into()
+    }
+
     /// The process beside the workers, as far as it has written its status yet and lives.
     pub(crate) fn controller(&self) -> Option<i32> {
         let status: Value =
@@ -356,10 +385,14 @@ impl Server {
         let resumed = || self.log().matches("resuming normal operations").count();
         // A server answers a moment before it says so for the first time.
         wait("it has begun", || resumed() > 0);
-        let before = resumed();
+        let (before, cgid, old) = (resumed(), self.cgid(), self.children());
         self.signal(signal);
         wait("the server has restarted", || resumed() > before);
+        // One that was told to end and had no CPU since takes one connection more, in which it knows what it knew.
+        let socket = self.socket();
+        wait("no process of before takes connections", || old.iter().all(|&process| !has_open(process, &socket)));
         wait("it answers", || self.try_get("/index.html").is_some());
+        self.wait_cgid(cgid);
     }
 
     /// Its own last words where it cannot start.
@@ -374,11 +407,16 @@ impl Server {
 }
 
 impl Drop for Server {
-    #[allow(clippy::print_stderr, reason = "the log stands beside the failure that it explains")]
+    #[allow(clippy::print_stderr, reason = "what the server knew stands beside the failure that it explains")]
     fn drop(&mut self) {
+        let failed = std::thread::panicking();
+        let status = failed.then(|| self.try_get("/admission-status?json").map(|answer| answer.body));
         self.httpd.end();
-        if std::thread::panicking() {
-            eprintln!("{}", self.log());
+        if let Some(status) = status {
+            let pages = fs::read_to_string(self.path("log")).unwrap_or_default();
+            let status = status.as_deref().unwrap_or("no answer");
+            let answers = self.access().join("\n");
+            eprintln!("errors:\n{}\nanswers:\n{answers}\npages:\n{pages}\nstatus: {status}", self.log());
         }
     }
 }
@@ -419,6 +457,11 @@ impl Pending {
 /// How many of them are answered.
 pub(crate) fn answered(pending: &[Pending]) -> usize {
     pending.iter().filter(|one| one.is_answered()).count()
+}
+
+fn has_open(process: i32, socket: &Path) -> bool {
+    let open = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    open.filter_map(|file| fs::read_link(file.path()).ok()).any(|link| link == socket)
 }
 
 fn is_idle(status: &Value) -> bool {

@@ -3,7 +3,7 @@
 //! It writes its own HTTP and reads requests as far as their empty line, and the body behind it by its `Content-Length`: it
 //! is the oracle that clients are tested against, so it shares no code with them. One thread per connection; it stops when it is dropped.
 
-use rustix::net::{AddressFamily, SocketType};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -154,7 +154,8 @@ impl Refusing {
     /// When loopback has no free port.
     #[must_use]
     pub fn start() -> Refusing {
-        let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+        let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .expect("a socket");
         rustix::net::bind(&socket, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("loopback has a free port");
         let address = rustix::net::getsockname(&socket).expect("a bound socket has an address");
         Refusing { address: address.try_into().expect("it was bound to an IPv4 address"), _socket: socket }

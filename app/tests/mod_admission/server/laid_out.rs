@@ -21,6 +21,11 @@ pub(super) struct LaidOut {
     folder: tempfile::TempDir,
 }
 
+/// Under threads programs are started by mod_cgid, where a test does not say otherwise.
+fn has_cgid(told: &Told<'_>) -> bool {
+    told.mpm != Mpm::Prefork && !told.text.contains("mod_cgi.so")
+}
+
 fn find(folder: &str, start: &str) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.into_iter().find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start)))
@@ -118,7 +123,7 @@ impl LaidOut {
         let mpm = format!("mpm_{}", told.mpm.name());
         // Prefork and HTTP/2 do not go together.
         let http2 = (told.mpm != Mpm::Prefork).then_some("http2");
-        let cgi = if told.mpm == Mpm::Prefork { "cgi" } else { "cgid" };
+        let cgi = if has_cgid(told) { "cgid" } else { "cgi" };
         let cgi = (!told.text.contains("mod_cgi.so")).then_some(cgi);
         for module in [mpm.as_str()].into_iter().chain(cgi).chain(http2).chain(shared) {
             text += &format!("LoadModule {module}_module {MODULES}/mod_{module}.so\n");
@@ -175,7 +180,7 @@ impl LaidOut {
     }
 
     /// The server, or its folder back when the port was taken.
-    pub(super) fn into_server(self, port: u16, mut child: Running) -> Result<Server, LaidOut> {
+    pub(super) fn into_server(self, told: &Told<'_>, port: u16, mut child: Running) -> Result<Server, LaidOut> {
         let end = Instant::now() + PATIENCE;
         // Its own word that it has the port: somebody else may answer there.
         let runs = || fs::read_to_string(self.folder.path().join("run/apache.pid")).unwrap_or_default();
@@ -188,6 +193,6 @@ impl LaidOut {
             assert!(Instant::now() < end, "the server does not listen: {}", self.log());
             std::thread::sleep(Duration::from_millis(2));
         }
-        Ok(Server { port, httpd: child, _fpm: self.pool, folder: self.folder })
+        Ok(Server { port, httpd: child, _fpm: self.pool, has_cgid: has_cgid(told), folder: self.folder })
     }
 }
