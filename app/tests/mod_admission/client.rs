@@ -4,6 +4,7 @@ use crate::server::PATIENCE;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
@@ -41,6 +42,11 @@ impl Client {
         let stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
         stream.set_read_timeout(Some(PATIENCE * 3)).ok()?;
         Some(Client { stream, rest: Vec::new(), closed: false })
+    }
+
+    /// How long for an answer.
+    pub(crate) fn waits(&mut self, time: Duration) {
+        self.stream.set_read_timeout(Some(time)).expect("our own socket");
     }
 
     /// Somebody who can take little at a time: what the server has to say stays with it until it is read.

@@ -271,6 +271,8 @@ fn who_waits_in_a_table_that_was_replaced_gets_the_permit_of_the_dead() {
         assert!(mpm != Mpm::Prefork || answered.len() == 3);
         assert_eq!(server.number("one", "/counts/reaped"), 0, "not the new table's");
         gate.open();
+        // httpd makes one for each that was killed, be it of before, and tells no more to end than there should be.
+        wait("there are no more than should be", || server.takers() <= mpm.processes());
         // Nobody is left there, and a reload looks no further, once the controller has said so.
         server.graceful();
         wait("nobody is left", || server.get("/page.probe").status == 200);

@@ -1,6 +1,6 @@
 //! `make install` and `make uninstall`: what stands where, what is kept, and that Apache takes it as it is.
 
-use crate::server::module_file;
+use crate::server::{make_target, module_file};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -9,8 +9,7 @@ use testkit::skip::{not_here, skipped};
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../modules/mod_admission");
 
 fn make(target: &str, words: &[String]) -> Output {
-    let mut make = Command::new("make");
-    make.arg("-C").arg(SOURCE).arg(target).args(words).stdin(Stdio::null()).output().expect("make runs")
+    make_target(target, Path::new(SOURCE), words)
 }
 
 #[track_caller]

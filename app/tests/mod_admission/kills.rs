@@ -241,12 +241,13 @@ fn with_crashes(threads: &[Event], killed: &Killed) -> Killed {
 fn tell_what_is_left(found: &mut Found, server: &Server) {
     server.wait_idle();
     for page in ["page.probe", "page.cgi"] {
-        let is_wrong = |n: &u32| {
-            let answer = server.try_get(&format!("/{page}?id=after{n}"));
-            answer.is_none_or(|answer| answer.status != 200)
-        };
-        let wrong = (0..100).filter(is_wrong).count();
-        found.row(&format!("wrong answers of {page} after it, of 100"), wrong, wrong == 0);
+        let answers = (0..100).map(|n| server.try_get(&format!("/{page}?id=after{n}")));
+        let wrong: Vec<_> = answers.filter(|answer| answer.as_ref().is_none_or(|one| one.status != 200)).collect();
+        found.row(&format!("wrong answers of {page} after it, of 100"), wrong.len(), wrong.is_empty());
+        if !wrong.is_empty() {
+            let _ =
+                writeln!(found.page, "\n{wrong:?}\n{}\n{}\n", server.end_of("error.log"), server.end_of("access.log"));
+        }
     }
     let gate = server.gate("all");
     let held: Vec<_> = (0..4).map(|n| server.send(&format!("/page.probe?id=all{n}&gate=all"))).collect();

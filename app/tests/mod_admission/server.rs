@@ -5,12 +5,12 @@ use crate::oracle::Event;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use testkit::skip::{not_here, skipped};
@@ -47,12 +47,17 @@ impl Mpm {
         }
     }
 
-    /// Workers that there are from the start.
-    fn workers(self) -> usize {
+    /// Processes for requests that there are from the start.
+    pub(crate) fn processes(self) -> usize {
         match self {
             Mpm::Prefork => 12,
-            Mpm::Worker | Mpm::Event => 2 * 8,
+            Mpm::Worker | Mpm::Event => 2,
         }
+    }
+
+    /// Workers in them.
+    fn workers(self) -> usize {
+        if self == Mpm::Prefork { self.processes() } else { self.processes() * 8 }
     }
 }
 
@@ -153,13 +158,17 @@ fn build() -> Option<Built> {
     Some(Built { module: source.join("build/mod_admission.so"), probe })
 }
 
-/// One after the other: another process of these tests may be at it, and a server must not load what it has half written.
 pub(crate) fn make(folder: &Path, words: &[String]) {
+    let made = make_target("all", folder, words);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// One after the other: another process of these tests may be at it.
+pub(crate) fn make_target(target: &str, folder: &Path, words: &[String]) -> Output {
     let turn = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("mod-admission-build")).expect("a file");
     turn.lock().expect("its turn");
     let mut make = Command::new("make");
-    let made = make.arg("-C").arg(folder).arg("all").args(words).stdin(Stdio::null()).output().expect("make runs");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    make.arg("-C").arg(folder).arg(target).args(words).stdin(Stdio::null()).output().expect("make runs")
 }
 
 /// The file of the module, where it can be built here.
@@ -225,6 +234,13 @@ impl Server {
 
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.path("error.log")).unwrap_or_default()
+    }
+
+    /// The last lines of a file.
+    pub(crate) fn end_of(&self, name: &str) -> String {
+        let text = fs::read_to_string(self.path(name)).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(300)..].join("\n")
     }
 
     /// `status path group result` of each request that was logged.
@@ -342,16 +358,22 @@ impl Server {
         all.filter(|&pid| parent_of(pid) == Some(self.pid())).collect()
     }
 
+    /// How many processes take connections.
+    pub(crate) fn takers(&self) -> usize {
+        let socket = self.socket();
+        self.children().into_iter().filter(|&process| has_open(process, &socket)).count()
+    }
+
     /// The socket that it listens at, as `/proc/PID/fd` calls it.
     fn socket(&self) -> PathBuf {
-        let here = format!("0100007F:{:04X}", self.port);
-        // Those that listen come first, and tens of thousands of connections that have ended come last.
+        let here = format!("{:08X}:{:04X}", u32::from_ne_bytes([127, 0, 0, 1]), self.port);
+        // Those that listen come first, before tens of thousands of connections.
         let lines = BufReader::new(File::open("/proc/net/tcp").expect("a network")).lines().map_while(Result::ok);
         let number = lines.filter(|line| line.contains(&here)).find_map(|line| {
             let fields: Vec<&str> = line.split_whitespace().collect();
             (fields[1] == here && fields[3] == "0A").then(|| fields[9].to_owned())
         });
-        format!("socket:[{}]", number.expect("it listens")).into()
+        format!("socket:[{}]", number.unwrap_or_else(|| panic!("it does not listen: {}", self.log()))).into()
     }
 
     /// The process beside the workers, as far as it has written its status yet and lives.
@@ -385,9 +407,18 @@ impl Server {
         let resumed = || self.log().matches("resuming normal operations").count();
         // A server answers a moment before it says so for the first time.
         wait("it has begun", || resumed() > 0);
-        let (before, cgid, old) = (resumed(), self.cgid(), self.children());
+        let (before, cgid, mut old) = (resumed(), self.cgid(), self.children());
         self.signal(signal);
-        wait("the server has restarted", || resumed() > before);
+        wait("the server has restarted", || {
+            // A graceful one may find httpd about to make a child that it owes since the last. All that are there before it goes on are of
+            // before; after the other kind it makes new ones first.
+            let there = if signal == Signal::USR1 { self.children() } else { Vec::new() };
+            let restarted = resumed() > before;
+            if !restarted {
+                old.extend(there);
+            }
+            restarted
+        });
         // One that was told to end and had no CPU since takes one connection more, in which it knows what it knew.
         let socket = self.socket();
         wait("no process of before takes connections", || old.iter().all(|&process| !has_open(process, &socket)));
@@ -410,13 +441,16 @@ impl Drop for Server {
     #[allow(clippy::print_stderr, reason = "what the server knew stands beside the failure that it explains")]
     fn drop(&mut self) {
         let failed = std::thread::panicking();
-        let status = failed.then(|| self.try_get("/admission-status?json").map(|answer| answer.body));
+        let asked = failed.then(|| {
+            let mut client = Client::try_to(self.port)?;
+            client.waits(Duration::from_secs(2));
+            client.request("GET", "/admission-status?json", "127.0.0.1")
+        });
         self.httpd.end();
-        if let Some(status) = status {
-            let pages = fs::read_to_string(self.path("log")).unwrap_or_default();
-            let status = status.as_deref().unwrap_or("no answer");
-            let answers = self.access().join("\n");
-            eprintln!("errors:\n{}\nanswers:\n{answers}\npages:\n{pages}\nstatus: {status}", self.log());
+        if let Some(status) = asked {
+            let [errors, answers, pages] = ["error.log", "access.log", "log"].map(|name| self.end_of(name));
+            let status = status.map_or("no answer".to_owned(), |answer| answer.body);
+            eprintln!("errors:\n{errors}\nanswers:\n{answers}\npages:\n{pages}\nstatus: {status}");
         }
     }
 }
@@ -460,8 +494,11 @@ pub(crate) fn answered(pending: &[Pending]) -> usize {
 }
 
 fn has_open(process: i32, socket: &Path) -> bool {
-    let open = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-    open.filter_map(|file| fs::read_link(file.path()).ok()).any(|link| link == socket)
+    let open = match fs::read_dir(format!("/proc/{process}/fd")) {
+        Err(error) if error.kind() != ErrorKind::PermissionDenied => return false,
+        open => open.expect("root may look"),
+    };
+    open.flatten().filter_map(|file| fs::read_link(file.path()).ok()).any(|link| link == socket)
 }
 
 fn is_idle(status: &Value) -> bool {

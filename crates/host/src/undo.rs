@@ -282,7 +282,7 @@ mod tests {
         let outcome = remove_tree(&dir.path().join("webdyno-r1-x"));
         let kept = inner.join("precious").exists();
         // A program that another test is about to start may have the file open for a moment yet.
-        assert!(run("umount", &["--lazy"]));
+        assert!(run("umount", &["-l"]));
         assert!(kept && outcome.is_err_and(|why| why.contains("something is mounted in")));
     }
 

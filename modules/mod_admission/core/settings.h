@@ -13,7 +13,7 @@
 #define ADM_ERROR 256 /* bytes that every message fits into */
 #define ADM_WORDS 512 /* bytes that written settings fit into, without expression and handlers */
 
-/* What settings are for: it decides which keys there are and whether `limit` is a number or a size. */
+/* What settings are for: it decides which keys there are, and whether `limit` is a number, of which range, or a size. */
 typedef enum {
   ADM_FOR_GROUP,  /* what AdmissionGroup names */
   ADM_FOR_MEMORY, /* AdmissionBudget memory: limit is a size, kept in ADM_COST_UNITs */

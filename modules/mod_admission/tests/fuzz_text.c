@@ -30,7 +30,7 @@ static void broken(const char *what, const uint8_t *data, size_t size) {
 }
 
 static bool in_bounds(const adm_settings *s, adm_subject subject) {
-  uint32_t most = subject == ADM_FOR_GROUP ? shape.cells : subject == ADM_FOR_WAITING ? ADM_OWNERS : ADM_UNLIMITED;
+  uint32_t most = subject == ADM_FOR_GROUP ? shape.cells : subject == ADM_FOR_WAITING ? ADM_OWNERS : ADM_COST_MAX;
   bool limits = s->limit >= 1 && (s->limit == ADM_UNLIMITED || s->limit <= most);
   for (unsigned i = 0; i < s->windows && i < ADM_WINDOWS; i++)
     limits &= s->window[i].from < 1440 && s->window[i].until <= 1440 && s->window[i].limit >= 1;
@@ -189,7 +189,7 @@ static const char *const corpus[] = {
   "MemTotal: 1024000 kB\nMemAvailable: 512000 kB\npswpin 77\n9:name=systemd:/\n4:cpu,memory:/box\n0::/a\n",
 };
 static const char *const pieces[] = {
-  "limit=", "none", "4294967295", "18446744073709551616", "=", ":", "-", "#", "\n", " ", "*", "heavy ", "elastic ", "memory ",
+  "limit=", "none", "4294967295", "18446744073709551616", "=", ":", "-", "#", "\n", " ", "*", "heavy ", "elastic ", "memory ", "queue-workers ", "4096", "4097",
   "queue=", "timeout=", "ms", "h", "cost=", "learn:", "1T", "M", "at=", "00:00-24:00:1", "min=", "max=", "64", "65", "33", "0",
   "adaptive=memory ", "key=expr:", "handler=", "\x1b", "\xff", "\r", "%s%n", "9:memory:/", "total=", "mode=off ",
   " at=01:00-02:00:1", " at=24:00-06:00:3", "24:00-", "-24:00", "%", " 90% ", " 91% ", " 0% ", " 4097 ", " 15 ", " 1048577 ", " -1001 ", " -0 ", "+", " 4294968 ", " 18446744073709551615ms ", " 1024T ", "handler=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",

@@ -80,6 +80,7 @@ static void refused(void) {
   check("heavy key=vhost\n", "line 1: key=vhost: cannot change while the server runs; what can is limit, queue, timeout, "
         "order, status, cost, mode, min, max");
   check("memory cost=4M\n", "line 1: cost=4M: not a key here; keys are limit, order, mode");
+  check("heavy limit=2\nqueue-workers limit=4097\n", "line 2: limit=4097: a number from 1 to 4096, or `none`");
   check("queue-workers mode=off\n", "line 1: mode=off: not a key here; keys are limit");
   check("light limit=65\n", "line 1: light: limit=65: the running table has room for 64 permits per entry at most");
   check("light queue=33\n", "line 1: light: queue=33: the running table has room for 32 waiters per entry at most");

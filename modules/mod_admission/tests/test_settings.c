@@ -125,6 +125,7 @@ static void refused(void) {
   check(ADM_FOR_MEMORY, ADM_LIVE, "limit=0", "limit=0: a size such as 800M, or `none`");
   check(ADM_FOR_MEMORY, ADM_LIVE, "cost=1M", "cost=1M: not a key here; keys are limit, order, mode");
   check(ADM_FOR_MEMORY, ADM_LIVE, "status=429", "status=429: not a key here; keys are limit, order, mode");
+  check(ADM_FOR_WAITING, ADM_LIVE, "limit=0", "limit=0: a number from 1 to 4096, or `none`");
   check(ADM_FOR_WAITING, ADM_LIVE, "limit=4097", "limit=4097: a number from 1 to 4096, or `none`");
   check(ADM_FOR_WAITING, ADM_LIVE, "mode=off", "mode=off: not a key here; keys are limit");
 }

@@ -185,6 +185,7 @@ mod tests {
         check(Memory, "limit=800M mode=observe", Ok(()));
         check(Workers, "limit=4096", Ok(()));
         check(Workers, "limit=none", Ok(()));
+        check(Workers, "limit=0", Err("limit takes a number from 1 to 4096, or `none`, not `0`"));
         check(Workers, "limit=4097", Err("limit takes a number from 1 to 4096, or `none`, not `4097`"));
         check(Group, "limit=0", Err("limit takes a number from 1 to 1000000, or `none`, not `0`"));
         for (key, least, most) in [("limit", 1, NUMBER), ("min", 1, NUMBER), ("max", 1, NUMBER), ("queue", 0, QUEUE)] {
