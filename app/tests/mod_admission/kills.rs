@@ -240,11 +240,15 @@ fn with_crashes(threads: &[Event], killed: &Killed) -> Killed {
 /// Nothing is turned away any more for no reason: all permits can be had, one after the other and all at once.
 fn tell_what_is_left(found: &mut Found, server: &Server) {
     server.wait_idle();
+    // mod_cgid's daemon was killed with the others, and who comes while another sets up its socket gets httpd's own 503.
+    let no_daemon = || server.log().matches("unable to connect to cgi daemon").count();
     for page in ["page.probe", "page.cgi"] {
+        let before = no_daemon();
         let answers = (0..100).map(|n| server.try_get(&format!("/{page}?id=after{n}")));
         let wrong: Vec<_> = answers.filter(|answer| answer.as_ref().is_none_or(|one| one.status != 200)).collect();
-        found.row(&format!("wrong answers of {page} after it, of 100"), wrong.len(), wrong.is_empty());
-        if !wrong.is_empty() {
+        let count = wrong.len().saturating_sub(no_daemon() - before);
+        found.row(&format!("wrong answers of {page} after it, of 100"), count, count == 0);
+        if count > 0 {
             let _ =
                 writeln!(found.page, "\n{wrong:?}\n{}\n{}\n", server.end_of("error.log"), server.end_of("access.log"));
         }
