@@ -3,6 +3,7 @@
 use super::{Built, MODULES, Mpm, PATIENCE, Php, Running, Server, Told, built, put, wait};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -96,7 +97,7 @@ impl LaidOut {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         self.pool = Some(Running::start(&mut command));
         let socket = self.folder.path().join("php.sock");
-        wait("PHP-FPM listens", || socket.exists());
+        wait("PHP-FPM listens", || UnixStream::connect(&socket).is_ok());
     }
 
     pub(super) fn configuration(&self, told: &Told<'_>, port: u16) {
