@@ -228,7 +228,11 @@ fn check_share(workers: &str) {
         wait("two of four wait", || {
             (server.number("two", "/waiting"), server.number("two", "/counts/rejected")) == (2, 3)
         });
-        assert_eq!(status("/index.html"), Some(200), "and files have the others");
+        let url = format!("http://127.0.0.1:{}/index.html", server.port);
+        let file = || run("curl", &["-sfm", "1", "-o", "/dev/null", "--http2-prior-knowledge", &url]);
+        // mod_http2 may give the worker that it wakes to a connection that has nothing for it any more; who asks again gets one.
+        wait("and files have the others", || file().is_some_and(|output| output.status.success()));
+        assert_eq!(server.number("two", "/waiting"), 2, "still");
         gate.open();
         let mut found: Vec<_> = streams.into_iter().map(|one| one.join().expect("no panic")).collect();
         found.sort();
